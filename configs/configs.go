@@ -26,14 +26,23 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Config is a checked configuration.
+// Config is a checked configuration. Load and Default return valid ones, and so does ParseFaults
+// with SetFaults. What the command line changes afterwards is checked by Validate.
+//
+// A configuration is a value that nobody changes during a check: several goroutines may read it.
 type Config struct {
-	Args     []string     // arguments of the SUT when none are given on the command line
-	Env      []string     // environment of the SUT, "NAME=value", in the order of the file
-	Group    *peers.Group // the peers, valid; nil if there are none
-	Strategy string       // name of the checkpoint strategy, one that strategy.ByName knows
-	Backend  string       // what takes checkpoints: one of Backends
-	Scope    string       // of the I/O cache: one of Scopes
+	// Args are the arguments of the SUT when none are given on the command line.
+	Args []string
+	// Env is the environment of the SUT, "NAME=value", in the order of the file.
+	Env []string
+	// Group is the peers, valid; nil if there are none.
+	Group *peers.Group
+	// Strategy is the name of the checkpoint strategy, one that strategy.ByName knows.
+	Strategy string
+	// Backend is what takes checkpoints: one of Backends.
+	Backend string
+	// Scope is that of the I/O cache: one of Scopes.
+	Scope string
 	// Quiescence is how it is told that the peers are quiescent: one of Quiescences.
 	Quiescence string
 	// CheckpointMib is how much memory checkpoints of the peers and their files may take,
@@ -42,15 +51,21 @@ type Config struct {
 	// CacheMib is how much memory the I/O cache may take before it puts answers into a file, 1 to
 	// MaxMemoryMiB.
 	CacheMib int
-	Masks    []Mask // fields in the answers of the peers that may differ
-	Bounds   Bounds
-	Leaks    bool // goroutines that are left blocked for ever at the end are a violation
+	// Masks are fields in the answers of the peers that may differ, at most maxMasks.
+	Masks  []Mask
+	Bounds Bounds
+	// Leaks makes goroutines that are left blocked for ever at the end a violation.
+	Leaks bool
 	// Races are the packages where data races are looked for: main, direct, all, PATH, PATH/...;
 	// empty: none.
-	Races     []string
-	SelfCheck int             // one execution of so many is run again, to compare; 0: none
-	Workers   int             // executions at the same time, up to MaxWorkers; 0: as many as are of use
-	World     sut.Environment // hosts are those of the file, then the peers'
+	Races []string
+	// SelfCheck says that one execution of so many is run again, to compare; 0: none.
+	SelfCheck int
+	// Workers is how many executions run at the same time, up to MaxWorkers; 0: as many as are of
+	// use.
+	Workers int
+	// World is what the program finds. Its hosts are those of the file, then the peers'.
+	World sut.Environment
 	// Date is when the clocks of the program and of peers start that do not have the machine's, in
 	// whole seconds. Zero: none is given, and DefaultDate is taken.
 	Date time.Time `json:",omitzero"`
@@ -65,7 +80,8 @@ type Config struct {
 	PreemptIn []string
 }
 
-// Mask is a rule for a field that may differ between two answers of a peer to the same request.
+// Mask is a rule for a field that may differ between two answers of a peer to the same request,
+// such as a date. What the pattern matches is taken for equal, wherever it is.
 type Mask struct {
 	Peer    string // name of a peer that listens; empty: all peers
 	Pattern string // regular expression, in the syntax of package regexp
@@ -74,16 +90,22 @@ type Mask struct {
 // maxMasks bounds how many rules there are.
 const maxMasks = 100
 
-// Bounds end a search, whose verdict is then unknown, or leave executions out, and the verdict
-// says so.
+// Bounds end a search, whose verdict is then unknown, or leave executions out, and the verdict says
+// so. The first three end a search; the last two leave executions out.
 type Bounds struct {
-	Executions  int           // 1 to MaxExecutions, which is as good as none
-	Depth       int           // transitions in one execution, 1 to MaxDepth
-	Time        time.Duration // of the whole search, up to MaxTime
-	Preemptions *int          // in one execution, 0 to MaxDepth; nil: any number
-	Delays      *int          // in one execution, 0 to MaxDepth; nil: any number
+	// Executions is how many there are at most, 1 to MaxExecutions, which is as good as
+	// none.
+	Executions int
+	// Depth is how many transitions there are in one execution at most, 1 to MaxDepth.
+	Depth int
+	// Time is how long the whole search may take, up to MaxTime.
+	Time time.Duration
+	// Preemptions and Delays are how many there are in one execution at most, 0 to MaxDepth; nil:
+	// any number. A delay is a turn that a goroutine is made to miss.
+	Preemptions *int
+	Delays      *int
 
-	// Executions was asked for, and is not the default.
+	// ExecutionsAsked says that Executions was asked for, and is not the default.
 	ExecutionsAsked bool `json:"-" mapstructure:"-"`
 }
 
@@ -99,8 +121,9 @@ func (b *Bounds) SetTime(most time.Duration) {
 }
 
 // The greatest bounds, and the greatest size of a file. A number beyond these is taken for a typing
-// error.
+// error. They are the same for keys of a file and for flags.
 const (
+	// Executions take a tenth of a millisecond at the least, so these take more than a day.
 	MaxExecutions   = 1_000_000_000
 	MaxDepth        = 1_000_000
 	MaxTime         = 30 * 24 * time.Hour
@@ -140,13 +163,14 @@ var Backends = []string{"auto", "criu", "memory"}
 // Scopes are those of the I/O cache, the default first.
 var Scopes = []string{"group", "connection", "auto"}
 
-// Strategies are the names of the checkpoint strategies.
+// Strategies are the names of the checkpoint strategies, in the order of how often they take one.
 func Strategies() []string { return strategy.Names() }
 
 // FaultKinds are the kinds of faults of the network.
 func FaultKinds() []string { return sut.FaultKinds }
 
-// DefaultFaultKinds are those that are meant where none is named.
+// DefaultFaultKinds are those that are meant where none is named: all but silent, after which a
+// program without deadlines waits for ever.
 func DefaultFaultKinds() []string { return sut.DefaultFaultKinds }
 
 // Default returns what holds without a file, and for the keys that a file leaves
@@ -164,13 +188,15 @@ func Default() Config {
 	}
 }
 
-// Load reads a file. Paths after "from" are relative to its directory. What is
-// wrong with the file is an *Error.
+// Load reads a file. Paths after "from" are relative to its directory. What is wrong with the file
+// is an *Error. Nothing else is read but the files and directories that it names, each within a
+// bound. A file that cannot be read at all is an error of another kind.
 func Load(file string) (Config, error) {
 	data, err := readFile(file, MaxFileSize)
 	if err != nil {
 		return Config{}, fmt.Errorf("configuration: %w", err)
 	}
+	// The working directory does not matter: the same file means the same from everywhere.
 	path := func(name string) string {
 		if filepath.IsAbs(name) {
 			return name
@@ -188,7 +214,8 @@ func Load(file string) (Config, error) {
 	})
 }
 
-// LoadFrom reads the file tandem.yaml in a directory. Where there is none, Default holds.
+// LoadFrom reads the file tandem.yaml in a directory. Where there is none, Default holds, also if
+// the directory is none. A file that is there and cannot be read is an error.
 func LoadFrom(dir string) (Config, error) {
 	file := filepath.Join(dir, "tandem.yaml")
 	_, err := os.Stat(file)
@@ -201,14 +228,15 @@ func LoadFrom(dir string) (Config, error) {
 	return Default(), err
 }
 
-// Validate checks the values that the command line may have changed since Load.
+// Validate checks the values that the command line may have changed since Load. The error is an
+// *Error without the name of a file.
 func (c Config) Validate() error {
 	var wrong Error
 	wrong.Problems = c.problems()
 	return wrong.orNil()
 }
 
-// Listens is where a peer listens; none if there is no such peer.
+// Listens is where a peer listens; none if there is no such peer, or if it is a client.
 func (c Config) Listens(peer string) []proxy.Address {
 	if c.Group == nil {
 		return nil
@@ -221,7 +249,8 @@ func (c Config) Listens(peer string) []proxy.Address {
 	return addresses
 }
 
-// ParseRaces reads a value for Config.Races: off, or a list with commas in between.
+// ParseRaces reads a value for Config.Races: off, or a list with commas in between. The value "off"
+// in a list with others is an error, since it is not clear what is meant.
 func ParseRaces(list string) ([]string, error) {
 	if list == "off" {
 		return nil, nil
@@ -253,7 +282,8 @@ func ParseSelfCheck(which string) (int, error) {
 	return n, nil
 }
 
-// validPackage reports whether a pattern is an import path, or one with /... at its end.
+// validPackage reports whether a pattern is an import path, or one with /... at its end. Relative
+// paths are none: the program may be built elsewhere.
 func validPackage(pattern string) bool {
 	path := strings.TrimSuffix(pattern, "/...")
 	return path != "" && fs.ValidPath(path) && path != "." &&
@@ -261,7 +291,8 @@ func validPackage(pattern string) bool {
 		!strings.Contains(path, "...")
 }
 
-// readFile reads a regular file of bounded size.
+// readFile reads a regular file of bounded size. A pipe or a device could block, or never end. An
+// error names the file and is one line.
 func readFile(name string, limit int64) ([]byte, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {

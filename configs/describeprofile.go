@@ -12,7 +12,8 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// profileText is what a profile expands to, in the order in which people read it.
+// profileText is what a profile expands to, in the order in which people read it. The YAML library
+// keeps the order of fields, and sorts the keys of maps.
 type profileText struct {
 	Peers   []peerText
 	Prepare []prepareText     `yaml:",omitempty"`
@@ -53,8 +54,9 @@ type fileText struct {
 	Mode    string
 }
 
-// ProfileYAML is what a profile stands for, as a configuration without it. Where the
-// profile needs a program, that is the file "program" beside the configuration.
+// ProfileYAML is what a profile stands for, as a configuration without it. Where the profile needs
+// a program, that is the file "program" beside the configuration. What is printed can be parsed
+// again, and then is the same group of peers.
 func ProfileYAML(p peers.Profile) ([]byte, error) {
 	a := peers.Parameters{}
 	if p.Program == "" {
@@ -124,7 +126,7 @@ func inOrder(variables []string) *yaml.Node {
 
 // DescribeProfile is what a profile stands for, as a configuration without it, after comments that
 // say what else an entry with the profile can have. State, a sentence, says whether its program is
-// installed.
+// installed. An unknown name is an error that says what there is.
 func DescribeProfile(name, state string) ([]byte, error) {
 	p, err := peers.FindProfile(name)
 	if err != nil {
@@ -139,6 +141,7 @@ func DescribeProfile(name, state string) ([]byte, error) {
 	if p.Program == "" {
 		out.WriteString("#       program: program\n")
 	}
+	// A client connects to the program, so its port is another one.
 	port, arguments := "", "of the command, after those below"
 	if p.Asks != "" {
 		port, arguments = ", where your program listens", p.Asks+", in place of the last below"

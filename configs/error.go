@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Error lists what is wrong with a configuration.
+// Error lists what is wrong with a configuration. All problems that could be found are in it.
 type Error struct {
 	File     string // empty: values were given otherwise
 	Problems []Problem
@@ -19,7 +19,8 @@ type Problem struct {
 	What string // what is wrong and what is allowed
 }
 
-// Error says all of it, one problem on a line: FILE:LINE: KEY: WHAT.
+// Error says all of it, one problem on a line: FILE:LINE: KEY: WHAT. Only the first ones are shown,
+// and how many there are besides.
 func (e *Error) Error() string {
 	const shown = 20
 	var lines []string

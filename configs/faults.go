@@ -11,15 +11,22 @@ import (
 )
 
 // Faults are faults of the network, as --faults and the key faults name them: how many, and which.
+// A limit of 0 stands for no faults.
 type Faults struct {
-	Limit      int
-	Kinds      []string // of sut.FaultKinds; empty: sut.DefaultFaultKinds
-	Operations []string // of sut.FaultOperations; empty: all
-	Peers      []string // names; empty: all
+	// Limit is how many there are in an execution at most.
+	Limit int
+	// Kinds are of sut.FaultKinds; empty: sut.DefaultFaultKinds.
+	Kinds []string
+	// Operations are of sut.FaultOperations; empty: all.
+	Operations []string
+	// Peers are the names of those whose connections can fail; empty: all.
+	Peers []string
 }
 
 // ParseFaults reads a number and what narrows it, with commas in between: kinds, peer=NAME and
-// on=OPERATION, each as often as needed, such as 2,reset,end,peer=redis,on=read.
+// on=OPERATION, each as often as needed, such as 2,reset,end,peer=redis,on=read. Blanks may stand
+// for commas. The error is one line and says what can be given. Whether there are such peers is not
+// known here: see Config.Validate.
 func ParseFaults(list string) (Faults, error) {
 	words := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 	var f Faults
@@ -44,7 +51,8 @@ func ParseFaults(list string) (Faults, error) {
 	return f, w.CheckFaults()
 }
 
-// narrow takes one word of a selection.
+// narrow takes one word of a selection. A word that is given twice is an error, since it may be
+// meant to make that fault more frequent.
 func (f *Faults) narrow(word string) error {
 	to, key, value := &f.Kinds, "", word
 	if k, v, ok := strings.Cut(word, "="); ok {
@@ -69,7 +77,7 @@ func (f *Faults) narrow(word string) error {
 	return nil
 }
 
-// SetFaults makes these the faults of the world.
+// SetFaults makes these the faults of the world, in place of those that the file has.
 func (c *Config) SetFaults(f Faults) { f.setTo(&c.World) }
 
 // setTo makes these the faults of an environment.
@@ -77,7 +85,8 @@ func (f Faults) setTo(w *sut.Environment) {
 	w.Faults, w.FaultKinds, w.FaultOperations, w.FaultPeers = f.Limit, f.Kinds, f.Operations, f.Peers
 }
 
-// faultProblems says what is wrong with the peers whose connections can fail.
+// faultProblems says what is wrong with the peers whose connections can fail. A fault is put into
+// connections to peers that are named, so it must be known whose each connection is.
 func (c Config) faultProblems() (problems []Problem) {
 	if len(c.World.FaultPeers) == 0 {
 		return nil

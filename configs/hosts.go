@@ -9,8 +9,9 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// hosts joins addresses and names as a hosts file does. The name of a peer is
-// where it listens, unless the file says otherwise.
+// hosts joins addresses and names as a hosts file does. The name of a peer is where it listens,
+// unless the file says otherwise. So programs find their peers without an address in their
+// configuration. Lines are those of hosts(5), those of the file first.
 func (d groupKeys) hosts(group []peers.Peer) (lines []string, problems []Problem) {
 	var names []string
 	for _, h := range d.Hosts {
@@ -42,7 +43,8 @@ func (d groupKeys) hosts(group []peers.Peer) (lines []string, problems []Problem
 	return lines, problems
 }
 
-// reachedAt are the IP addresses where a peer listens, each once.
+// reachedAt are the IP addresses where a peer listens, each once. One that listens on all addresses
+// is reached by that of loopback.
 func reachedAt(p peers.Peer) (all []netip.Addr) {
 	addresses, _ := p.Addresses() // what is wrong with them is found elsewhere
 	for _, a := range addresses {

@@ -17,7 +17,9 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// document is a file whose keys and shapes are right, with defaults filled in.
+// document is a file whose keys and shapes are right, with defaults filled in. Names of fields are
+// keys of the file without case and underscores. Values are as they were written: config turns them
+// into what they mean.
 type document struct {
 	Args          []string
 	Env           []pair
@@ -41,7 +43,8 @@ type document struct {
 	World         worldKeys `mapstructure:",squash"`
 }
 
-// groupKeys are the keys about the peers.
+// groupKeys are the keys about the peers, at the top of the file. An absent ready_timeout is nil,
+// since profiles have one, too.
 type groupKeys struct {
 	Peers        []peerEntry
 	Prepare      []peers.Preparation
@@ -52,21 +55,24 @@ type groupKeys struct {
 	AnyArrival   bool           `mapstructure:"any_arrival"`
 }
 
-// peerEntry is an entry under peers. What is nil or empty was not given.
+// peerEntry is an entry under peers. What is nil or empty was not given. The last five keys
+// are for profiles; the others take the place of what a profile has.
 type peerEntry struct {
 	Name    string
 	Command []string
 	Env     []pair
-	Listen  string
+	// Listen is of a server: addresses with blanks in between. After and Expect are of a client:
+	// what it waits for, and how it ends.
+	Listen, After, Expect string
+	// Choices and Clock make the peer repeatable: see peers.Peer.
 	Choices *int
 	Clock   string
 
+	// As whom and where its process runs.
 	WorkingDirectory string `mapstructure:"working_directory"`
-	User             string
-	Group            string
-	After            string
-	Expect           string
+	User, Group      string
 
+	// Profile is the name of one; what follows are its parameters.
 	Profile   string
 	Port      *int
 	Directory *string
@@ -74,7 +80,8 @@ type peerEntry struct {
 	Arguments []string
 }
 
-// fileEntry is an entry under files. What is nil was not given.
+// fileEntry is an entry under files. What is nil was not given. One of content, base64 and from
+// says what is in it; a directory has none of them.
 type fileEntry struct {
 	Path    string
 	Content *string
@@ -83,13 +90,15 @@ type fileEntry struct {
 	Mode    *string
 }
 
-// beside gets what a configuration refers to by the name of a file.
+// beside gets what a configuration refers to by the name of a file. Tests have some of their own,
+// so that nothing is read from the disk.
 type beside struct {
 	read func(name string) ([]byte, error) // a file
 	tree func(name string) fs.FS           // a directory; nil where there is none of that name
 }
 
-// parse reads the text of a file.
+// parse reads the text of a file. There are two steps, and problems of the second are found only
+// where the first has none: a value of the wrong shape has no meaning that could be judged.
 func parse(file string, data []byte, b beside) (Config, error) {
 	wrong := &Error{File: file}
 	root, problem := rootOf(data)
@@ -108,6 +117,7 @@ func parse(file string, data []byte, b beside) (Config, error) {
 		return Config{}, fmt.Errorf("%s: %w", file, err)
 	}
 	c, problems := doc.config(b)
+	// The meaning is judged without the file, so the lines are looked up by the keys.
 	for _, p := range append(problems, c.problems()...) {
 		p.Line = r.lineOf(p.Key)
 		r.problems = append(r.problems, p)
@@ -119,8 +129,8 @@ func parse(file string, data []byte, b beside) (Config, error) {
 	return c, nil
 }
 
-// rootOf finds the one mapping that a file consists of; an empty file is an empty
-// mapping.
+// rootOf finds the one mapping that a file consists of; an empty file is an empty mapping. The
+// problem is empty if there is none. Aliases and merges are found later, where they are used.
 func rootOf(data []byte) (root *yaml.Node, problem string) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, next yaml.Node
@@ -147,7 +157,8 @@ func rootOf(data []byte) (root *yaml.Node, problem string) {
 	return root, ""
 }
 
-// decode fills in the defaults.
+// decode fills in the defaults. The schema has seen to it that all keys are known and have the
+// right shapes; so an error here is a fault of Tandem.
 func decode(values map[string]any) (document, error) {
 	v := viper.New()
 	defaults := Default()
@@ -183,7 +194,8 @@ func decode(values map[string]any) (document, error) {
 	return doc, err
 }
 
-// lineOf is the line of a key or of the nearest key around it.
+// lineOf is the line of a key or of the nearest key around it; 0 if that is the file as a whole. A
+// profile may bring along what is wrong, and then the line is that of the entry.
 func (r *reader) lineOf(key string) int {
 	for key != "" {
 		if line, ok := r.lines[key]; ok {
@@ -194,7 +206,8 @@ func (r *reader) lineOf(key string) int {
 	return 0
 }
 
-// config turns the document into a Config, and says what could not be turned.
+// config turns the document into a Config, and says what could not be turned. What is wrong is left
+// out of the Config, and the rest goes on, so that all problems are found at once.
 func (d document) config(b beside) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
 	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Quiescence: d.Quiescence,
@@ -223,6 +236,7 @@ func (d document) config(b beside) (Config, []Problem) {
 		c.Group = &group
 		return c, problems
 	}
+	// Such keys without peers would be ignored, and that is not what anybody means.
 	const lonely = "it has no effect without peers: add some, or leave it out"
 	if len(d.Group.Files) > 0 {
 		problems = append(problems, Problem{Key: "files", What: lonely})
@@ -237,7 +251,8 @@ func (d document) config(b beside) (Config, []Problem) {
 }
 
 // group puts the peers together, each with what its profile brings along, and then the files and
-// binds that the configuration itself has.
+// binds that the configuration itself has. Peers keep their order, which is that in which they are
+// started.
 func (d groupKeys) group(b beside) (peers.Group, []Problem) {
 	if len(d.Peers) == 0 {
 		return peers.Group{}, nil
@@ -277,8 +292,9 @@ func (d groupKeys) group(b beside) (peers.Group, []Problem) {
 	return g, problems
 }
 
-// files gets the content of a file, or of all files of a directory; an error is about the
-// given key of the entry.
+// files gets the content of a file, or of all files of a directory; an error is about the given key
+// of the entry. Permissions are those of the entry, or else the default of peers; files of a
+// directory keep theirs.
 func (e fileEntry) files(b beside) (list []peers.File, key string, err error) {
 	f := peers.File{Path: e.Path}
 	sources := 0
@@ -328,7 +344,8 @@ func (e fileEntry) files(b beside) (list []peers.File, key string, err error) {
 	return []peers.File{f}, "", nil
 }
 
-// environment joins names and values. A name with = in it would become another.
+// environment joins names and values. A name with = in it would become another one, and is reported
+// under the given key.
 func environment(key string, variables []pair) (entries []string, problems []Problem) {
 	for _, v := range variables {
 		if v.Key == "" || strings.Contains(v.Key, "=") {

@@ -19,7 +19,8 @@ const day = 24 * time.Hour
 func DefaultDate(now time.Time) time.Time { return now.UTC().Truncate(day).Add(day) }
 
 // ParseDate reads a date: a day, which stands for its beginning by UTC, a point of time as in RFC
-// 3339, or "now".
+// 3339, or "now". The result is in UTC and in whole seconds. The error names the years that are
+// allowed.
 func ParseDate(text string, now time.Time) (time.Time, error) {
 	var date time.Time
 	var err error

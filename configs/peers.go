@@ -9,7 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// group is the peer of an entry, with what its profile brings along.
+// group is the peer of an entry, with what its profile brings along. Key is that of the entry, such
+// as peers[0]. Problems are reported below it.
 func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 	env, problems := environment(key+".env", e.Env)
 	report := func(below string, err error) {
@@ -41,7 +42,8 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 	return g, append(problems, e.apply(key, &g.Peers[0], env)...)
 }
 
-// apply puts what the entry says in the place of what its profile has.
+// apply puts what the entry says in the place of what its profile has. An empty value leaves what
+// the profile has. So "any" is how the expected end of a client is taken back.
 func (e peerEntry) apply(key string, p *peers.Peer, env []string) (wrong list) {
 	if len(e.Command) > 0 {
 		p.Command = e.Command
@@ -117,6 +119,7 @@ func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {
 }
 
 // impliedPort is the port of which listen or after speaks; 0 if neither does, or not as it should.
+// So a profile need not be told its port a second time.
 func (e peerEntry) impliedPort() int {
 	addresses, _ := peers.Peer{Listen: e.Listen}.Addresses()
 	for _, at := range addresses {
@@ -128,7 +131,8 @@ func (e peerEntry) impliedPort() int {
 	return int(port)
 }
 
-// override returns the variables of a profile with those of an entry, which replace them.
+// override returns the variables of a profile with those of an entry, which replace them. The order
+// of variables matters to programs that print them, so it is kept.
 func override(variables, by []string) []string {
 	kept := slices.DeleteFunc(slices.Clone(variables), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

@@ -10,7 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/strategy"
 )
 
-// problems checks all values that do not depend on how they were written.
+// problems checks all values that do not depend on how they were written. Flags set values, too, so
+// there are no lines here: parse adds them.
 func (c Config) problems() []Problem {
 	problems := slices.Concat(c.choiceProblems(), c.limitProblems(), c.maskProblems(), c.peerTimerProblems(),
 		c.boundProblems(), c.textProblems())
@@ -20,7 +21,7 @@ func (c Config) problems() []Problem {
 	return problems
 }
 
-// list collects problems.
+// list collects problems. Its methods keep the checks short; keys are those of a file.
 type list []Problem
 
 // add appends a problem with the value of a key.
@@ -28,7 +29,8 @@ func (l *list) add(key, format string, a ...any) {
 	*l = append(*l, Problem{Key: key, What: fmt.Sprintf(format, a...)})
 }
 
-// choiceProblems says what is wrong with values that are names.
+// choiceProblems says what is wrong with values that are names. The messages name all that can be
+// chosen.
 func (c Config) choiceProblems() (wrong list) {
 	if _, err := strategy.ByName(c.Strategy); err != nil {
 		wrong.add("strategy", "%v", err)
@@ -78,7 +80,8 @@ func (c Config) boundProblems() (wrong list) {
 	return wrong
 }
 
-// textProblems says what is wrong with arguments, variables and packages.
+// textProblems says what is wrong with arguments, variables and packages. The kernel ends texts at
+// a zero byte, so a longer one would be cut without an error.
 func (c Config) textProblems() (wrong list) {
 	for i, arg := range c.Args {
 		if strings.ContainsRune(arg, 0) {
@@ -128,7 +131,8 @@ func (c Config) limitProblems() (problems list) {
 	return append(problems, c.faultProblems()...)
 }
 
-// maskProblems says what is wrong with the rules for answers that differ.
+// maskProblems says what is wrong with the rules for answers that differ. A pattern that matches
+// the empty text would match between any two bytes.
 func (c Config) maskProblems() (wrong list) {
 	if len(c.Masks) > maxMasks {
 		wrong.add("mask", "there are %d rules, and %d is the limit", len(c.Masks), maxMasks)
@@ -149,7 +153,9 @@ func (c Config) maskProblems() (wrong list) {
 	return wrong
 }
 
-// groupProblems puts what is wrong with the peers under the keys of the file.
+// groupProblems puts what is wrong with the peers under the keys of the file. Each problem of
+// package peers begins with its key. Two are found here, since they are about what is written in
+// the file: an address that is used twice, and how long to wait.
 func groupProblems(g peers.Group) (problems list) {
 	taken := map[string]int{}
 	for i, p := range g.Peers {
@@ -165,6 +171,7 @@ func groupProblems(g peers.Group) (problems list) {
 	if g.ReadyTimeout <= 0 || g.ReadyTimeout > MaxReadyTimeout {
 		problems.add("ready_timeout", "%v is not allowed: give a duration above 0 and up to %v",
 			g.ReadyTimeout, MaxReadyTimeout)
+		// Else Validate would say it again, in other words.
 		g.ReadyTimeout = peers.DefaultReadyTimeout
 	}
 	for _, err := range flatten(g.Validate()) {
@@ -177,7 +184,7 @@ func groupProblems(g peers.Group) (problems list) {
 	return problems
 }
 
-// flatten undoes errors.Join.
+// flatten undoes errors.Join. One error stays one, and nil is none.
 func flatten(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
@@ -188,7 +195,8 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// peerTimerProblems says what keeps time from passing for the peers.
+// peerTimerProblems says what keeps time from passing for the peers. Such a bound without effect
+// would look as if time had passed for them.
 func (c Config) peerTimerProblems() (problems []Problem) {
 	virtual := func(p peers.Peer) bool { return p.VirtualClock }
 	switch {

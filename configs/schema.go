@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// field says what a key may hold.
+// field says what a key may hold. The schema is a tree of these.
 type field struct {
 	shape  shape
 	fields map[string]field // of a record
@@ -48,31 +48,40 @@ func (s shape) String() string {
 	}[s]
 }
 
-// schema is the whole of what a file may say.
+// schema is the whole of what a file may say. What a value means is judged elsewhere: see
+// document.config and Config.problems.
 var schema = field{shape: record, fields: map[string]field{
+	// The program: its arguments, where the command line has none, and its environment.
 	"args": {shape: texts},
 	"env":  {shape: pairs},
+	// The peers, in the order in which they are started. An entry describes a server or a client,
+	// or names a profile that does.
 	"peers": {shape: records, fields: map[string]field{
 		"name":    {shape: text},
 		"command": {shape: texts},
 		"env":     {shape: pairs},
 		"listen":  {shape: words},
 
+		// As whom, and where, its process runs. The default is root, in a scratch directory.
 		"working_directory": {shape: text},
 		"user":              {shape: text},
 		"group":             {shape: text},
 
+		// What it may see: so many variants of random numbers, and a virtual clock or the
+		// machine's. Of a client: what it waits for, and how it is to end.
 		"choices": {shape: integer},
 		"clock":   {shape: text},
 		"after":   {shape: text},
 		"expect":  {shape: text},
 
+		// The profile, and what can be said of it.
 		"profile":   {shape: text},
 		"port":      {shape: integer},
 		"directory": {shape: text},
 		"program":   {shape: text},
 		"arguments": {shape: texts},
 	}},
+	// What the peers find on the disk: made by commands before they start, or given as content.
 	"prepare": {shape: records, fields: map[string]field{
 		"path":     {shape: text},
 		"command":  {shape: texts},
@@ -85,10 +94,12 @@ var schema = field{shape: record, fields: map[string]field{
 		"from":    {shape: text},
 		"mode":    {shape: text},
 	}},
-	"hosts":          {shape: pairs},
-	"binds":          {shape: pairs},
-	"ready_timeout":  {shape: duration},
-	"any_arrival":    {shape: truth},
+	// How the program finds the peers, and how long they may take until they are ready.
+	"hosts":         {shape: pairs},
+	"binds":         {shape: pairs},
+	"ready_timeout": {shape: duration},
+	"any_arrival":   {shape: truth},
+	// How the peers are taken back, and when their answers count as the same. Sizes are in MiB.
 	"strategy":       {shape: text},
 	"backend":        {shape: text},
 	"quiescence":     {shape: text},
@@ -99,6 +110,7 @@ var schema = field{shape: record, fields: map[string]field{
 		"peer":    {shape: text},
 		"pattern": {shape: text},
 	}},
+	// How much is explored.
 	"bounds": {shape: record, fields: map[string]field{
 		"executions":  {shape: integer},
 		"depth":       {shape: integer},
@@ -106,14 +118,19 @@ var schema = field{shape: record, fields: map[string]field{
 		"preemptions": {shape: integer},
 		"delays":      {shape: integer},
 	}},
+	// Which packages are preempted or watched, what else is a violation, and how much is checked
+	// twice.
 	"preempt_in": {shape: texts},
 	"leaks":      {shape: truth},
 	"races":      {shape: text},
 	"self_check": {shape: text},
 	"workers":    {shape: integer},
 
+	// How often a check is saved, so that it can be resumed.
 	"save_interval": {shape: duration},
 
+	// What the program and the peers find: time, faults of the network, input, sizes of the disk
+	// and the memory in MiB, signals, and short reads and writes.
 	"early_timers":  {shape: integer},
 	"peer_timers":   {shape: integer},
 	"peer_patience": {shape: duration},
@@ -134,7 +151,8 @@ var schema = field{shape: record, fields: map[string]field{
 // as lists: the case of a key matters (viper would lower it), and so may the order.
 type pair struct{ Key, Value string }
 
-// reader turns YAML nodes into values of the schema, and notes what is wrong.
+// reader turns YAML nodes into values of the schema, and notes what is wrong. It does so itself,
+// and not the decoder of the YAML library, which knows no lines of values, and takes yes for true.
 type reader struct {
 	lines    map[string]int // of keys, such as peers[0].listen
 	problems []Problem
@@ -145,7 +163,8 @@ func (r *reader) report(key string, n *yaml.Node, format string, a ...any) {
 	r.problems = append(r.problems, Problem{Line: n.Line, Key: key, What: fmt.Sprintf(format, a...)})
 }
 
-// value reads what a key holds; ok is false if it was wrong and has been reported.
+// value reads what a key holds; ok is false if it was wrong and has been reported. Its line is kept
+// for problems that are found later.
 func (r *reader) value(key string, n *yaml.Node, f field) (value any, ok bool) {
 	r.lines[key] = n.Line
 	switch f.shape {
@@ -185,7 +204,8 @@ func (r *reader) value(key string, n *yaml.Node, f field) (value any, ok bool) {
 	return value, true
 }
 
-// text reads a scalar of any plain type, literally.
+// text reads a scalar of any plain type, literally: 0600 is not 384, and yes is not true. The shape
+// is what is wanted, for the message.
 func (r *reader) text(key string, n *yaml.Node, want shape) (string, bool) {
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
@@ -202,7 +222,8 @@ func (r *reader) text(key string, n *yaml.Node, want shape) (string, bool) {
 	return "", false
 }
 
-// children checks the kind of a collection and returns what it holds.
+// children checks the kind of a collection and returns what it holds. Of a mapping that is the keys
+// and values in turns.
 func (r *reader) children(key string, n *yaml.Node, kind yaml.Kind, want shape) ([]*yaml.Node, bool) {
 	if n.Kind == kind && n.Anchor == "" {
 		return n.Content, true
@@ -230,7 +251,7 @@ func kindName(n *yaml.Node) string {
 	}
 }
 
-// texts reads a list of texts.
+// texts reads a list of texts. All elements are read, also after one that is wrong.
 func (r *reader) texts(key string, n *yaml.Node) (any, bool) {
 	children, ok := r.children(key, n, yaml.SequenceNode, texts)
 	list := make([]string, len(children))
@@ -243,7 +264,8 @@ func (r *reader) texts(key string, n *yaml.Node) (any, bool) {
 	return list, ok
 }
 
-// pairs reads a mapping from text to text, in the order of the file.
+// pairs reads a mapping from text to text, in the order of the file. A name that is given twice is
+// a problem: YAML itself would take the last one.
 func (r *reader) pairs(key string, n *yaml.Node) (any, bool) {
 	children, ok := r.children(key, n, yaml.MappingNode, pairs)
 	var list []pair
@@ -276,7 +298,7 @@ func (r *reader) records(key string, n *yaml.Node, fields map[string]field) (any
 }
 
 // record reads a mapping. A key that is not known is reported, with the one that may have been
-// meant.
+// meant. Its values are those of the known keys.
 func (r *reader) record(key string, n *yaml.Node, fields map[string]field) (any, bool) {
 	children, ok := r.children(key, n, yaml.MappingNode, record)
 	values := map[string]any{}
@@ -294,6 +316,7 @@ func (r *reader) record(key string, n *yaml.Node, fields map[string]field) (any,
 			ok = false
 		default:
 			value, valid := r.value(at, children[i+1], f)
+			// The value has set the line of its own; the key may stand above it.
 			r.lines[at] = children[i].Line
 			values[name], ok = value, ok && valid
 		}
@@ -301,7 +324,8 @@ func (r *reader) record(key string, n *yaml.Node, fields map[string]field) (any,
 	return values, ok
 }
 
-// printable is the name of a key as it may stand in a message of one line.
+// printable is the name of a key as it may stand in a message of one line. Names that contain
+// nothing to be escaped stay as they are.
 func printable(name string) string {
 	quoted := fmt.Sprintf("%.64q", name)
 	if quoted == `"`+name+`"` && name != "" {
@@ -310,7 +334,8 @@ func printable(name string) string {
 	return quoted
 }
 
-// suggestion names the nearest known key if one is near, and all of them.
+// suggestion names the nearest known key if one is near, and all of them. Near is at most a third
+// of the letters, or two.
 func suggestion(name string, fields map[string]field) string {
 	known := slices.Sorted(maps.Keys(fields))
 	nearest := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
@@ -321,8 +346,9 @@ func suggestion(name string, fields map[string]field) string {
 	return ": did you mean " + nearest + "?" + all
 }
 
-// distance is the number of bytes to insert, delete or replace to make b of a
-// (Levenshtein). Names of keys are short; what is longer than 64 bytes is far.
+// distance is the number of bytes to insert, delete or replace to make b of a (Levenshtein). Names
+// of keys are short; what is longer than 64 bytes is far. Only one row of the table of distances is
+// kept (Wagner and Fischer, The String-to-String Correction Problem, 1974).
 func distance(a, b string) int {
 	if len(a) > 64 {
 		return len(a)

@@ -10,23 +10,29 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// worldKeys are the keys about what the program finds beside its peers.
+// worldKeys are the keys about what the program finds beside its peers. What is nil was not given.
 type worldKeys struct {
-	Stdin       *string
-	StdinFrom   *string `mapstructure:"stdin_from"`
-	Hostname    string
-	DiskMiB     int `mapstructure:"disk_mib"`
-	MemoryMiB   int `mapstructure:"memory_mib"`
+	// The standard input: its text, or a file that has it. One of the two at most.
+	Stdin     *string
+	StdinFrom *string `mapstructure:"stdin_from"`
+	Hostname  string
+	// How much an execution may write to files, and how large its heap may get.
+	DiskMiB   int `mapstructure:"disk_mib"`
+	MemoryMiB int `mapstructure:"memory_mib"`
+	// Signals by name, and how many may arrive in an execution.
 	Signals     []string
-	SignalLimit int    `mapstructure:"signal_limit"`
-	ShortReads  int    `mapstructure:"short_reads"`
-	ShortWrites int    `mapstructure:"short_writes"`
+	SignalLimit int `mapstructure:"signal_limit"`
+	// How many reads and writes may transfer less than they could.
+	ShortReads  int `mapstructure:"short_reads"`
+	ShortWrites int `mapstructure:"short_writes"`
+	// Faults as for ParseFaults; timers that may fire early, of the program and of the peers.
 	Faults      string `mapstructure:"faults"`
 	EarlyTimers int    `mapstructure:"early_timers"`
 	PeerTimers  int    `mapstructure:"peer_timers"`
 }
 
-// world turns the keys into a world, and says what is wrong with them.
+// world turns the keys into a world, and says what is wrong with them. Sizes are in MiB in the file
+// and in bytes in the world.
 func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.Environment, problems []Problem) {
 	report := func(key string, err error) {
 		if err != nil {
@@ -70,6 +76,7 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.Environment, 
 }
 
 // input is the standard input of the program, from the configuration or from a file beside it.
+// Without either it is empty. Read reads a file beside the configuration.
 func (k worldKeys) input(read func(string) ([]byte, error)) ([]byte, error) {
 	switch {
 	case k.Stdin != nil && k.StdinFrom != nil:
@@ -90,7 +97,8 @@ func within(n, most int) error {
 	return nil
 }
 
-// validHostname is an error if a name cannot be that of a machine.
+// validHostname is an error if a name cannot be that of a machine. Those are the names that
+// hostname(7) allows, in at most as many letters as a label of the domain name system.
 func validHostname(name string) error {
 	if len(name) < 1 || len(name) > 63 {
 		return fmt.Errorf("%.80q is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens",
@@ -105,7 +113,9 @@ func validHostname(name string) error {
 	return nil
 }
 
-// signalByName is a signal that a program can handle.
+// signalByName is a signal that a program can handle. The error says why another one cannot be
+// given. SIGKILL and SIGSTOP never reach a handler, and the runtime makes panics of those that
+// faults of the processor cause.
 func signalByName(name string) (syscall.Signal, error) {
 	s := unix.SignalNum(name)
 	switch s {

@@ -28,8 +28,8 @@ func Examine(ctx context.Context, profiles []string) ([]ckptd.Finding, error) {
 	return findings, nil
 }
 
-// Lacking says how many of the findings are not in order, as an error that says what to do; nil
-// if all are.
+// Lacking says how many of the findings are not in order, as an error that says what to do; nil if
+// all are. It is what `tandem doctor` ends with.
 func Lacking(findings []ckptd.Finding) error {
 	lacking := 0
 	for _, f := range findings {
@@ -45,7 +45,8 @@ func Lacking(findings []ckptd.Finding) error {
 		lacking, len(findings))
 }
 
-// find returns the profiles of these names.
+// find returns the profiles of these names. The order stays. The error is that of the first name
+// that there is not.
 func find(names []string) (list []peers.Profile, err error) {
 	for _, name := range names {
 		p, err := peers.FindProfile(name)
@@ -58,6 +59,7 @@ func find(names []string) (list []peers.Profile, err error) {
 }
 
 // patchedGo makes sure that the Go distribution in use can be patched, and says where the copy is.
+// It makes that copy where there is none yet.
 func patchedGo(ctx context.Context) (string, error) {
 	t, err := sut.UserToolchain(ctx, ".")
 	if err != nil {

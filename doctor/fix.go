@@ -26,7 +26,8 @@ func Fix(ctx context.Context, profiles []string, out io.Writer) error {
 	return runScripts(ctx, packagesOf(found), out)
 }
 
-// packagesOf are Debian's packages for these profiles.
+// packagesOf are Debian's packages for these profiles. Those without one have to be got in another
+// way, which their advice says.
 func packagesOf(profiles []peers.Profile) (names []string) {
 	for _, p := range profiles {
 		if p.Package != "" {
@@ -36,7 +37,8 @@ func packagesOf(profiles []peers.Profile) (names []string) {
 	return names
 }
 
-// runScripts unpacks the scripts that this binary carries and runs setup.sh.
+// runScripts unpacks the scripts that this binary carries and runs setup.sh. They are removed
+// afterwards. The error is only that it has failed: what, the scripts have said.
 func runScripts(ctx context.Context, packages []string, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "tandem-setup-")
 	if err != nil {

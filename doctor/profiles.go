@@ -24,7 +24,8 @@ func Profiles() (list []Profile) {
 	return list
 }
 
-// ProfileState says in a sentence whether the program of a profile is installed.
+// ProfileState says in a sentence whether the program of a profile is installed. It begins with a
+// capital letter and ends with a full stop. An unknown name is an error that lists all.
 func ProfileState(name string) (string, error) {
 	p, err := peers.FindProfile(name)
 	if err != nil {
@@ -46,7 +47,8 @@ func stateOf(f ckptd.Finding) string {
 	return f.Detail + "; " + f.Fix
 }
 
-// programOf says whether the program of a profile is there.
+// programOf says whether the program of a profile is there. It is asked whether a file is there, so
+// that a test need not have the programs.
 func programOf(p peers.Profile, there func(path string) bool) ckptd.Finding {
 	f := ckptd.Finding{Name: p.Name, OK: true, Detail: "installed"}
 	switch {

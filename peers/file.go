@@ -20,7 +20,8 @@ type File struct {
 // IsDirectory tells whether it is an empty directory.
 func (f File) IsDirectory() bool { return strings.HasSuffix(f.Path, "/") }
 
-// Below returns the file's path relative to the scratch directory.
+// Below returns the file's path relative to the scratch directory. It is in its shortest form. One
+// that would lead out of the directory, that is absolute, or that no text can hold, is an error.
 func (f File) Below(scratch string) (string, error) {
 	p := f.Path
 	if rest, ok := strings.CutPrefix(p, scratch+"/"); ok {
@@ -34,7 +35,8 @@ func (f File) Below(scratch string) (string, error) {
 	return clean, nil
 }
 
-// place is the same for all ways to write the path of a file.
+// place is the same for all ways to write the path of a file. One that is wrong stays as it is:
+// Validate says what is wrong with it.
 func (f File) place() string {
 	if below, err := f.Below(Scratch); err == nil {
 		return below
@@ -80,8 +82,9 @@ func CopyOf(directory fs.FS, to string) ([]File, error) {
 	return all, err
 }
 
-// ValidateTarget checks that something may be bound over a path of the group. Callers must also
-// check what a symbolic link leads to.
+// ValidateTarget checks that something may be bound over a path of the group: an absolute path in
+// its shortest form, outside of what Tandem sets up itself. Callers must also check what a symbolic
+// link leads to.
 func ValidateTarget(target string) error {
 	for _, reserved := range []string{"/proc", "/dev", "/run"} {
 		if target == reserved || strings.HasPrefix(target, reserved+"/") {

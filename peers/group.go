@@ -62,7 +62,8 @@ func (g Group) FilesChanged() time.Time {
 }
 
 // Behaviours is the number of behaviours of the group that can be chosen: one of each peer, and
-// with AnyArrival an order of the clients.
+// with AnyArrival an order of the clients. It is at least 1. It is exact up to MaxChoices, and some
+// greater number beyond.
 func (g Group) Behaviours() int {
 	n := g.orders()
 	for _, p := range g.Peers {
@@ -79,7 +80,8 @@ func (g Group) Chosen() bool {
 }
 
 // Behaving returns the group with behaviour n, counted from 0. From one to the next the behaviour
-// of the first peer changes fastest, and the order of the clients slowest.
+// of the first peer changes fastest, and the order of the clients slowest. So n is a number whose
+// digits have as many values as each peer has choices. The group itself is not changed.
 func (g Group) Behaving(n int) Group {
 	g.Peers = slices.Clone(g.Peers)
 	for i := range g.Peers {
@@ -113,7 +115,9 @@ func (g Group) orders() int {
 }
 
 // Arrivals are the clients, by index, in the order in which those that wait for the same port are
-// started: Arrival is its number among all orders, 0 that of Peers.
+// started: Arrival is its number among all orders, 0 that of Peers. The number is read in the
+// factorial number system: its first digit, of as many values as there are clients, says which of
+// them is the first, and so on.
 func (g Group) Arrivals() []int {
 	var waiting, order []int
 	for i, p := range g.Peers {
@@ -130,7 +134,8 @@ func (g Group) Arrivals() []int {
 }
 
 // Merge returns a group with the peers, files and binds of both. If both have a file or a bind at
-// the same path, that of more holds.
+// the same path, that of more holds. Neither of the two is changed. The greater of the two
+// time-outs holds.
 func (g Group) Merge(more Group) Group {
 	replaced := map[string]bool{}
 	for _, f := range more.Files {
@@ -150,7 +155,8 @@ func (g Group) Merge(more Group) Group {
 	return out
 }
 
-// In returns the group with Scratch replaced by a directory, and defaults filled in.
+// In returns the group with Scratch replaced by a directory, and defaults filled in. Texts of
+// commands, variables, files and binds are replaced; contents with a zero byte are not.
 func (g Group) In(scratch string) Group {
 	replacer := strings.NewReplacer(Scratch, scratch, SUT, addressOfSUT)
 	replace := replacer.Replace
@@ -204,7 +210,7 @@ var defaultEnvironment = []string{
 	"GODEBUG=multipathtcp=0", // Go programs listen for MPTCP, which CRIU cannot dump
 }
 
-// setVariable replaces a variable or adds it.
+// setVariable replaces a variable or adds it. It may change the list that it is given.
 func setVariable(environment []string, entry string) []string {
 	name := entry[:strings.IndexByte(entry, '=')+1]
 	for i, e := range environment {
@@ -230,7 +236,8 @@ func (g Group) ServesNames() bool {
 }
 
 // CheckFaults returns an error if connections to the peers with these names cannot be told from
-// connections to others.
+// connections to others. Those to a server are told by where it listens. Which of several clients
+// has opened one is not known.
 func (g Group) CheckFaults(names []string) error {
 	var known []string
 	clients, chosen := 0, 0

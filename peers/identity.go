@@ -19,9 +19,10 @@ type Identity struct {
 // IsRoot reports whether it is what peers run as that say nothing else.
 func (i Identity) IsRoot() bool { return i.UID == 0 && i.GID == 0 && len(i.Groups) == 0 }
 
-// Identity looks up what the peer runs as. This machine's lists of users and groups are also
-// those of the peers. A number that is not in the list of users is allowed only together with a
-// group. The user root has no supplementary groups.
+// Identity looks up what the peer runs as. This machine's lists of users and groups are also those
+// of the peers. A number that is not in the list of users is allowed only together with a group.
+// The user root has no supplementary groups. The error says which list lacks what, since that is
+// another one on each machine.
 func (p Peer) Identity() (who Identity, err error) {
 	if p.User == "" && p.Group == "" {
 		return who, nil
@@ -94,7 +95,8 @@ func lookUpGroup(name string) (uint32, error) {
 	return number("group", g.Gid)
 }
 
-// number reads the number of a user or a group; the greatest one stands for none.
+// number reads the number of a user or a group; the greatest one stands for none. The kernel takes
+// that one for "leave it as it is".
 func number(what, text string) (uint32, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err == nil && n == 1<<32-1 {

@@ -62,7 +62,7 @@ func (p Peer) IsClient() bool { return p.After != "" }
 func (p Peer) IsChosen() bool { return p.Choices > 0 || p.VirtualClock }
 
 // Waits reports whether the peer is a client that waits for the system under test to listen at this
-// address.
+// address. A description that cannot be read waits for nothing; Validate says so.
 func (p Peer) Waits(at proxy.Address) bool {
 	n, err := parseAfter(p.After)
 	if err != nil || n.IsUnix() != at.Network.IsUnix() {
@@ -75,6 +75,7 @@ func (p Peer) Waits(at proxy.Address) bool {
 }
 
 // WaitsFor is the port on which the system under test has to listen before the client is started.
+// For one that waits for a Unix socket, waits is false.
 func (p Peer) WaitsFor() (port uint16, waits bool) {
 	n, err := parseAfter(p.After)
 	return n.port, err == nil && !n.IsUnix()
@@ -99,7 +100,8 @@ type event struct {
 	path string
 }
 
-// parseAfter reads listen and a port, or a network and a port or path.
+// parseAfter reads listen and a port, or a network and a port or path. The error shows what could
+// be written instead.
 func parseAfter(text string) (event, error) {
 	wrong := fmt.Errorf(
 		"after %.64q is not listen and a port, such as listen 8080, listen udp:53 or listen unix:/path", text)
@@ -126,8 +128,8 @@ func parseAfter(text string) (event, error) {
 	return e, nil
 }
 
-// Contradicts says how the end of a client, with this status, differs from what is expected of
-// it. It is empty if it does not differ.
+// Contradicts says how the end of a client, with this status, differs from what is expected of it.
+// It is empty if it does not differ. A client that a signal has ended differs from each status.
 func (p Peer) Contradicts(status unix.WaitStatus) string {
 	if p.Expect == "" {
 		return ""
@@ -160,7 +162,8 @@ func numberAfter(text, word string, limit int) (int, error) {
 	return int(n), nil
 }
 
-// Addresses are the addresses in Listen.
+// Addresses are the addresses in Listen. The error shows how to write it. All of them are on
+// loopback, and have a port or a path.
 func (p Peer) Addresses() ([]proxy.Address, error) {
 	var all []proxy.Address
 	for _, text := range strings.Fields(p.Listen) {

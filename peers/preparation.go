@@ -46,7 +46,8 @@ const (
 	runVersion = "1"
 )
 
-// validate reports the first thing that is wrong with the description.
+// validate reports the first thing that is wrong with the description. The path has one way to be
+// written only, so that the same directory has the same key.
 func (p Preparation) validate() error {
 	below, err := File{Path: p.Path}.Below(Scratch)
 	switch {
@@ -68,7 +69,8 @@ func (p Preparation) validate() error {
 }
 
 // key tells results apart. Paths, sizes and times of programs count, but not their contents: to
-// read a server takes as long as to start it.
+// read a server takes as long as to start it. A program that is missing is an error, which says
+// what to install.
 func (p Preparation) key() (string, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -97,7 +99,8 @@ func (p Preparation) key() (string, error) {
 
 // Make returns the directory with the result on this machine. It is in a cache, and is made there
 // if it is missing. Several processes may do so at the same time. The scratch directory of groups
-// is at scratch.
+// is at scratch. It is made beside its place and moved there as a whole, so that nobody ever finds
+// half of it. The error has the end of what the command wrote.
 func (p Preparation) Make(ctx context.Context, cache, scratch string) (string, error) {
 	key, err := p.key()
 	if err != nil {
@@ -145,7 +148,9 @@ const enter = `cd "$0" && scratch=$1 && shift && mount --make-rprivate / && moun
 mount -t tmpfs -o mode=755 tandem /run && mkdir "$scratch" && mount --bind . "$scratch" &&
 mount -t tmpfs -o mode=1777 tandem /tmp && mount -o remount,bind,ro / && cd "$scratch" && exec "$@"`
 
-// run runs the command with tree as its scratch directory. What it has started ends with it.
+// run runs the command with tree as its scratch directory. What it has started ends with it. It has
+// namespaces of its own, and the machine's files are read-only there, so it leaves nothing else
+// behind.
 func (p Preparation) run(ctx context.Context, tree, scratch string) error {
 	ctx, cancel := context.WithTimeout(ctx, preparationTimeout)
 	defer cancel()

@@ -11,9 +11,10 @@ import (
 	"sync"
 )
 
-// Profile describes a server or client that many people have. It says what it takes to run it in
-// a group, so that it stays in the foreground, as root, in one process where possible, keeps its
-// files in the scratch directory, and becomes quiescent.
+// Profile describes a server or client that many people have. It says what it takes to run it in a
+// group, so that it stays in the foreground, as root, in one process where possible, keeps its
+// files in the scratch directory, and becomes quiescent. Profiles are made by Profiles alone, and
+// never change.
 type Profile struct {
 	Name    string
 	Title   string // what it is, in a few words
@@ -77,7 +78,8 @@ var allProfiles = sync.OnceValue(func() []Profile {
 	return all
 })
 
-// FindProfile returns the profile with a name.
+// FindProfile returns the profile with a name. The error for an unknown one lists those that there
+// are.
 func FindProfile(name string) (Profile, error) {
 	all := Profiles()
 	i := slices.IndexFunc(all, func(p Profile) bool { return p.Name == name })
@@ -92,7 +94,9 @@ func FindProfile(name string) (Profile, error) {
 	return all[i], nil
 }
 
-// Expand returns a group with this peer alone, and with the files and binds that it needs.
+// Expand returns a group with this peer alone, and with the files and binds that it needs. The
+// group is not validated, but is valid if the parameters are right. What is wrong with these is an
+// error that names the profile.
 func (p Profile) Expand(a Parameters) (Group, error) {
 	if a.Name == "" {
 		a.Name = p.Name
@@ -145,10 +149,12 @@ func (p Profile) accepts(a Parameters) error {
 	return nil
 }
 
+// plainLetters are those of a name that is a part of a path, too.
 const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
-// served replaces the file that stands for what the profile serves (its path ends in a
-// slash) by the files of the directory, or keeps its content as that of one page.
+// served replaces the file that stands for what the profile serves (its path ends in a slash) by
+// the files of the directory, or keeps its content as that of one page. A directory without content
+// and without files is left out.
 func served(files []File, directory fs.FS) ([]File, error) {
 	var all []File
 	for _, f := range files {

@@ -46,13 +46,9 @@ const givenProgram = "{program}"
 //	port: 8080
 //	serves: the pages
 //
-//	# -f: in the foreground.
-//	command: serverd -f --config {own}/serverd.conf
-//	clock: virtual
-//	-- serverd.conf --
-//	listen 127.0.0.1:{port}
-//	root {own}/www
-//	-- www/ = page.html --
+// # -f: in the foreground. command: serverd -f --config {own}/serverd.conf clock: virtual --
+// serverd.conf -- listen 127.0.0.1:{port} root {own}/www -- www/ = page.html -- An error names the
+// profile and the field or file.
 func parseProfile(name, text string) (Profile, error) {
 	p := Profile{Name: name, recipe: recipe{group: Group{Peers: []Peer{{}}, Binds: map[string]string{}}}}
 	head, sections := splitSections(text)
@@ -185,7 +181,8 @@ func (r *recipe) addFile(title, body string) error {
 }
 
 // build makes the group of a peer whose own directory, port and program these are, and the
-// arguments of its command where none are given.
+// arguments of its command where none are given. The recipe itself is not changed. A file whose
+// content is the program is left out where there is none.
 func (r recipe) build(own, port string, program []byte) (g Group, arguments []string) {
 	replacer := strings.NewReplacer(ownDirectory, own, ownPort, port)
 	replaceAll := func(words []string) (replaced []string) {
@@ -253,6 +250,7 @@ func splitSections(text string) (head string, all []section) {
 type field struct{ key, value string }
 
 // splitFields reads the head of a profile. Only binds and preparations may be there more than once.
+// A line that begins with a blank goes on with the field above it.
 func splitFields(head string) (all []field, err error) {
 	seen := map[string]bool{}
 	for line := range strings.Lines(head) {
@@ -280,7 +278,8 @@ func splitFields(head string) (all []field, err error) {
 }
 
 // splitWords splits a text at blanks and line breaks. A word that begins with ' or ` goes on until
-// the next one of these, blanks and line breaks included.
+// the next one of these, blanks and line breaks included. There is no escape: a word that needs one
+// of the two marks is put between the others.
 func splitWords(text string) (words []string, err error) {
 	const blanks = " \t\n"
 	for text = strings.TrimLeft(text, blanks); text != ""; text = strings.TrimLeft(text, blanks) {

@@ -14,7 +14,9 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// Validate reports everything that is wrong with the description.
+// Validate reports everything that is wrong with the description. Each error begins with its key,
+// such as peers[0] or binds["/root"], so that readers of a file can be told the line. It is nil if
+// nothing is wrong.
 func (g Group) Validate() error {
 	var wrong []error
 	report := func(format string, a ...any) { wrong = append(wrong, fmt.Errorf(format, a...)) }
@@ -84,7 +86,8 @@ func (g Group) validateFiles() []error {
 	return wrong
 }
 
-// validateBind checks one entry of Group.Binds.
+// validateBind checks one entry of Group.Binds. Whether the source is there is known only when the
+// group is made.
 func validateBind(target, source string) error {
 	if err := ValidateTarget(target); err != nil {
 		return err
@@ -100,8 +103,8 @@ func validateBind(target, source string) error {
 	return nil
 }
 
-// validate checks all of the description that does not depend on other peers, up to the first
-// thing that is wrong.
+// validate checks all of the description that does not depend on other peers, up to the first thing
+// that is wrong. The user and the group are looked up on this machine.
 func (p Peer) validate() error {
 	switch {
 	case p.Name == "":

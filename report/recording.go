@@ -177,7 +177,8 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
-// encode is the text of a file.
+// encode is the text of a file. A text that Load would find too large is an error. The sum of the
+// last line fits into the 1024 bytes that are kept free.
 func encode(r *Recording) ([]byte, error) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
@@ -200,7 +201,8 @@ func encode(r *Recording) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// sumOf is the SHA-256 sum of the lines before the last one.
+// sumOf is the SHA-256 sum of the lines before the last one, in hexadecimal. It finds damage, and
+// does not protect from anybody.
 func sumOf(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
@@ -269,7 +271,9 @@ func checkFrame(text []byte) (body []byte, err error) {
 	return text[:start], nil
 }
 
-// decodeLine reads one line of JSON into v, which must have a place for everything in it.
+// decodeLine reads one line of JSON into v, which must have a place for everything in it. The end
+// of the text is io.EOF. Fields that are not known are errors, since a recording with them means
+// something that this Tandem would not do.
 func decodeLine(lines *bufio.Reader, v any) error {
 	line, err := lines.ReadBytes('\n')
 	if err != nil {
@@ -286,7 +290,7 @@ func decodeLine(lines *bufio.Reader, v any) error {
 	return nil
 }
 
-// add takes over what a line holds.
+// add takes over what a line holds. It counts the expectations, of which there must be one.
 func (r *Recording) add(p part, expectations *int) error {
 	switch {
 	case p == part{Choose: p.Choose} && p.Choose != nil:
@@ -302,7 +306,9 @@ func (r *Recording) add(p part, expectations *int) error {
 	return nil
 }
 
-// validate checks what the types leave open.
+// validate checks what the types leave open, in recordings that are read or written. Files come
+// from elsewhere: a package with a dash in front would be taken for a flag of the go command. JSON
+// cannot hold bytes that are no UTF-8, and would replace them without an error.
 func (r *Recording) validate() error {
 	if r.Program.Package == "" || r.Program.Build == "" || r.Program.GoVersion == "" {
 		return errors.New("package, build and Go version must be named")
@@ -377,8 +383,11 @@ func (e Exchange) validate() error {
 }
 
 // writeAtomically puts a complete file in the place of path, or of what that links to. What is no
-// file, such as /dev/stdout, is written to.
+// file, such as /dev/stdout, is written to. The temporary file is in the same directory, since a
+// rename does not work across file systems. It is synced first: after a crash the old or the new
+// file is there, and not an empty one.
 func writeAtomically(path string, text []byte) (err error) {
+	// A link stays a link, and its target is replaced.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}

@@ -33,81 +33,120 @@ const (
 
 // Run is a check as a whole: what was checked, the verdict, and what it rests on.
 type Run struct {
-	Package     string // as it was given to tandem, e.g. "./examples/scpto"
-	Args        []string
-	Verdict     Verdict
-	Reason      string   // one line: what ended the search
-	Details     []string // more of what the search can tell, a line each
-	CutOff      string   // which limits cut executions off, and where the first one was of each, a line each
+	// Package is as it was given to tandem, such as "./examples/scpto". Args are the program's.
+	Package string
+	Args    []string
+	Verdict Verdict
+	// Reason is one line: what ended the search.
+	Reason string
+	// Details are more of what the search can tell, a line each.
+	Details []string
+	// CutOff says which limits cut executions off, and where the first one was of each, a line
+	// each.
+	CutOff      string
 	Counts      Counts
 	Assumptions Assumptions
 	// ResumeCommand is how to go on with a search that has not ended; empty: that cannot be done.
 	ResumeCommand string
 }
 
-// Counts says how much work a search was.
+// Counts says how much work a search was. Inputs are what the program gives to the peers: connects,
+// sends, closes, time that passes.
 type Counts struct {
-	Executions  int
-	Limited     int // executions cut off; among Executions
-	Redundant   int // executions given up since another one covers them; among Executions
+	Executions int
+	// Limited is how many of them were cut off by a limit. Redundant is how many were given up,
+	// since another one covers them.
+	Limited   int
+	Redundant int
+	// Transitions are those of all executions together.
 	Transitions int
-	SelfChecked int // executions that were run again to see that they are the same
+	// SelfChecked is how many executions were run again to see that they are the same.
+	SelfChecked int
 	Elapsed     time.Duration
 
-	CacheHits      int      // inputs that the I/O cache answered
-	CacheMisses    int      // inputs that the peers had to answer
-	ReadInputs     int      // inputs after which the peers have read the time or random numbers
-	Reads          string   // what they have read, and how often
-	Uninstrumented []string // their processes of which that is not known, and why
-	Waits, Cuts    int      // for the peers to be quiescent; consistent cuts that it took
-	CutTime        time.Duration
-	Quiescence     string // how that is told: procfs, ebpf
+	// CacheHits is how many inputs the I/O cache answered, CacheMisses how many the peers had to.
+	CacheHits   int
+	CacheMisses int
+	// ReadInputs is after how many inputs the peers had read the time or random numbers; Reads says
+	// what, and how often.
+	ReadInputs int
+	Reads      string
+	// Uninstrumented are the processes of the peers of which that is not known, and why.
+	Uninstrumented []string
+	// Waits is how often the peers were waited for until they were quiescent. It took Cuts looks
+	// at them, and these CutTime in all. Quiescence is how that is told: procfs, ebpf.
+	Waits, Cuts int
+	CutTime     time.Duration
+	Quiescence  string
 
 	CheckpointCounts
 }
 
 // CheckpointCounts says how often the peers were saved and taken back.
 type CheckpointCounts struct {
-	Checkpoints int    // physical ones
-	InMemory    int    // those among them that CRIU was not needed for
-	Refusal     string // why it was, if it was to do without
-	Unstored    int    // checkpoints that could not be kept
-	WhyUnstored string // the first of them
-	MadeRoom    int    // checkpoints that were dropped for others
-	Room        int64  // how much memory checkpoints may take, in bytes
-	Skipped     int    // checkpoints that were not tried, since something waited that they cannot hold
-	WhySkipped  string // the first of them
-	Killed      int    // how often the peers were lost, as if they had been killed, and brought back
-	WhyKilled   string // what is known of the first time
-	Disturbed   int    // inputs that were given again, since a timer of the peers had ended too early
-	Restores    int
-	Replayed    int // inputs given again to restored peers
+	// Checkpoints are physical ones. InMemory is how many of them CRIU was not needed for; Refusal
+	// is why it was, if it was to do without.
+	Checkpoints int
+	InMemory    int
+	Refusal     string
+	// Unstored is how many checkpoints could not be kept, WhyUnstored the reason of the first.
+	Unstored    int
+	WhyUnstored string
+	// MadeRoom is how many checkpoints were dropped for others, which together may take Room bytes
+	// of memory.
+	MadeRoom int
+	Room     int64
+	// Skipped is how many checkpoints were not tried, since something waited that they cannot
+	// hold: WhySkipped says what that was first.
+	Skipped    int
+	WhySkipped string
+	// Killed is how often the peers were lost, as if they had been killed, and brought back.
+	// WhyKilled is what is known of the first time.
+	Killed    int
+	WhyKilled string
+	// Disturbed is how many inputs were given again, since a timer of the peers had ended too
+	// early.
+	Disturbed int
+	// Restores is how often the peers were taken back, Replayed how many inputs were then given to
+	// them again.
+	Restores int
+	Replayed int
 }
 
 // Assumptions is what a verdict rests on besides the bounds.
 type Assumptions struct {
-	Strategy    string   // when physical checkpoints are taken, e.g. "after-io"
-	Scope       string   // of the I/O cache, e.g. "group"
-	Backend     string   // what takes checkpoints, e.g. "auto"
-	Preemptible []string // packages in which goroutines are preempted; the others are sealed
-	Other       []string // one line each
+	// Strategy says when physical checkpoints are taken, such as "after-io"; Backend what takes
+	// them, such as "auto".
+	Strategy string
+	// Scope is that of the I/O cache, such as "group".
+	Scope   string
+	Backend string
+	// Preemptible are the packages in which goroutines are preempted; the others are sealed.
+	Preemptible []string
+	// Other has what else there is, one line each.
+	Other []string
 }
 
 // Counterexample is one execution that violates what was checked.
 type Counterexample struct {
-	Run           Run
-	Race          *Race // if the failure is a data race
-	Failure       Failure
-	Goroutines    []Goroutine
-	Steps         []Step     // in the order of execution
-	Outputs       []Output   // what the peers wrote to their standard output and error, in order
-	Unheard       bool       // they may have written more
-	PeerTimer     *PeerTimer // of the peers that was set in the end; nil: none is known
-	Shrunk        *Shrinking // how it was made simpler than it was found; nil: it is as found, or as recorded
+	Run        Run
+	Race       *Race // if the failure is a data race
+	Failure    Failure
+	Goroutines []Goroutine
+	Steps      []Step // in the order of execution
+	// Outputs are what the peers wrote to their standard output and error, in order. Unheard says
+	// that they may have written more.
+	Outputs []Output
+	Unheard bool
+	// PeerTimer is one of the peers that was set in the end; nil: none is known.
+	PeerTimer *PeerTimer
+	// Shrunk says how it was made simpler than it was found; nil: it is as found, or as recorded.
+	Shrunk        *Shrinking
 	ReplayCommand string
 }
 
-// Failure is how a violating execution ended. The zero value says nothing.
+// Failure is how a violating execution ended. The zero value says nothing. Headline and String put
+// its parts together.
 type Failure struct {
 	Kind    model.Outcome
 	Message string // several lines: a panic with its stack, or who is deadlocked
@@ -149,7 +188,8 @@ type Shrinking struct {
 	Before, After Size
 }
 
-// Size is how complicated a schedule is.
+// Size is how complicated a schedule is. The simplest counterexample has the fewest preemptions,
+// and of these the fewest transitions.
 type Size struct {
 	Preemptions int // switches away from a goroutine that could have gone on
 	Transitions int
@@ -177,7 +217,8 @@ type Goroutine struct {
 // Race is a data race: two accesses to the same memory that nothing orders.
 type Race struct{ Later, Earlier MemoryAccess }
 
-// MemoryAccess is one access of a data race.
+// MemoryAccess is one access of a data race. The later one is that at which the race was found, and
+// the earlier one was noted when it was done.
 type MemoryAccess struct {
 	Operation string // "read", "write", "atomic read", "atomic write"
 	Address   uint64
@@ -231,6 +272,7 @@ type Output struct {
 }
 
 // Message is what was sent in one direction of a connection at once, or what happened to it.
+// Several messages of a step are in the order in which they were seen.
 type Message struct {
 	Conn   int
 	About  string // not a connection, but a listener, or a peer
@@ -249,7 +291,7 @@ type Options struct {
 	Unfold bool // show every step, however many there are
 }
 
-// Size is how complicated the schedule is.
+// Size is how complicated the schedule is. The time that passes is a transition, too.
 func (c *Counterexample) Size() (s Size) {
 	s.Transitions = len(c.Steps)
 	for _, step := range c.Steps {
@@ -275,7 +317,7 @@ func (s Shrinking) String() string {
 	return fmt.Sprintf("shrunk from %s, in %s", s.Before, in)
 }
 
-// Program is what was checked, as a shell takes it.
+// Program is what was checked, as a shell takes it. It is not made printable yet.
 func (r Run) Program() string {
 	program := r.Package
 	for _, arg := range r.Args {

@@ -13,7 +13,7 @@ type Test struct {
 	Counterexample *Counterexample // of a violation by the test itself, not by its subtests
 }
 
-// TestPackage is the tests of a package.
+// TestPackage is the tests of a package. What one of the tests assumes all of them do.
 type TestPackage struct {
 	Name        string // import path
 	Tests       []Test // subtests before the tests that they are part of

@@ -6,7 +6,9 @@ import (
 	"strings"
 )
 
-// WriteJSON writes the result of a check as one JSON document. The error is the writer's.
+// WriteJSON writes the result of a check as one JSON document. The error is the writer's. The list
+// of violations is there when it is empty, too. Fields may be added later, and keep their meaning.
+// Bytes that are no UTF-8 become U+FFFD.
 func WriteJSON(w io.Writer, run Run, violations []Violation) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

@@ -11,6 +11,11 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 )
 
+// main has the exit code 1 for every error, which it writes to standard error. A limit of 0 stands
+// for the default, as it does in the package.
+//
+// It must run as root: it makes namespaces, mounts a tmpfs and starts CRIU. That it has pid 1 shows
+// that it was started in a namespace of its own, so that all its children end with it.
 func main() {
 	var o ckptd.SharedOptions
 	flag.StringVar(&o.Socket, "listen", "", "be a shared daemon at this `socket`")

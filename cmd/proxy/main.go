@@ -11,6 +11,8 @@ import (
 
 func init() { runtime.LockOSThread() } // main stays on the first thread: see proxy.Run
 
+// main takes two arguments, which proxy.Run describes. The exit code is 2 where it is started in a
+// wrong way, and 1 where it fails later.
 func main() {
 	if len(os.Args) != 3 || os.Getpid() != 1 {
 		fmt.Fprintln(os.Stderr, "tandem-proxy: started by tandem-ckptd as pid 1 of a peer group, not by hand")

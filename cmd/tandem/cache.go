@@ -11,7 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/check"
 )
 
-// cacheCommand is tandem cache, which converts the file of an I/O cache to text and back.
+// cacheCommand is tandem cache, which converts the file of an I/O cache to text and back. What was
+// converted before an error is written, so that the beginning of a damaged file can be read.
 func cacheCommand() *cobra.Command {
 	fromText := false
 	c := &cobra.Command{
@@ -24,6 +25,7 @@ a cache.`,
 		Example: "  tandem cache ~/.local/state/tandem/runs/client-20260102-150405-4711/cache",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			// The text may be large, so it is converted while it is read.
 			in, err := os.Open(args[0])
 			if err != nil {
 				return err

@@ -8,19 +8,24 @@ import (
 	"github.com/tandem-mc/tandem/check"
 )
 
-// oneCheck is the command tandem check.
+// oneCheck is the command tandem check. The fields are its flags; they are read when cobra has
+// parsed them.
 type oneCheck struct {
 	checkFlags
-	out        string
+	// out is the file of the counterexample; empty: one in the working directory.
+	out string
+	// violations is how many distinct ones to look for, or all; see parseViolations.
 	violations string
-	json       bool
-	resume     string
-	cache      string
-	saveTo     string
+	// json has the result printed for programs.
+	json bool
+	// resume names a run to go on with; saveTo is where this one is saved.
+	resume, saveTo string
+	// cache is the file of an I/O cache that outlives the check.
+	cache string
 }
 
 // checkCommand is tandem check. Without --resume it needs a package; with it, the saved run has
-// one.
+// one. Arguments of the program come after two dashes, so that none of them is taken for a flag.
 func checkCommand() *cobra.Command {
 	var f oneCheck
 	c := &cobra.Command{
@@ -35,6 +40,7 @@ step, and kept in a file that tandem replay runs again.`,
 			"  tandem check ./cmd/client -- -addr 127.0.0.1:8080\n" +
 			"  tandem check --resume client-20260102-150405-4711",
 		RunE: func(c *cobra.Command, args []string) error {
+			// dash is how many arguments there are before --, and -1 without it.
 			switch dash := c.ArgsLenAtDash(); {
 			case f.resume != "" && len(args) > 0:
 				return errors.New("--resume goes on with a run that has its package and arguments: " +
@@ -65,7 +71,9 @@ step, and kept in a file that tandem replay runs again.`,
 	return c
 }
 
-// run checks a package, or goes on with a saved run of it.
+// run checks a package, or goes on with a saved run of it. All that can be wrong with flags and
+// files is found before the program is built. If the check fails after it has found violations,
+// these are shown and kept, and the error is a line on standard error.
 func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check.SavedCheck) error {
 	config, err := f.loadWith(f.cache, f.directory(c.Context(), pkg), c.Flags().Changed)
 	if err != nil {
@@ -75,15 +83,19 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	if err != nil {
 		return err
 	}
+	// Only this command looks for several violations.
 	if request.Violations, err = parseViolations(f.violations); err != nil {
 		return err
 	}
+	// The run that is saved keeps the flags, so that --resume need not be given them again.
 	request.Flags = givenFlags(c.Flags(), "resume", "run")
 	request.Resume, request.Save, request.Cache = saved, f.saveTo, f.cache
 	job, err := check.NewJob(request)
 	if err != nil {
 		return err
 	}
+	// The default file is in the working directory. Where that cannot be written to, keepRecording
+	// finds another place.
 	if err := writable(f.out); err != nil {
 		return err
 	}
@@ -95,10 +107,13 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	}
 	defer status.pause()
 	result, err := job.Run(c.Context(), status.listener(log))
+	// The live view must be gone before the result is printed.
 	status.pause()
 	if result == nil || err != nil && len(result.Violations) == 0 {
 		return err
 	}
+	// What was found counts more than what went wrong later: that is the last line, not the exit
+	// code.
 	shown := f.show(c, result)
 	if err != nil {
 		status.say("%v", err)

@@ -11,8 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/report/status"
 )
 
-// ckptdCommand is tandem ckptd, with a command below it for each thing that can be done to a
-// shared checkpoint daemon.
+// ckptdCommand is tandem ckptd, with a command below it for each thing that can be done to a shared
+// checkpoint daemon. The commands share the description of the daemon, which their flags fill in.
 func ckptdCommand() *cobra.Command {
 	d := check.DefaultDaemon()
 	c := &cobra.Command{
@@ -29,7 +29,7 @@ separate budgets. When a check ends, its peers and images end with it.`,
 }
 
 // ckptdStart starts the daemon. In the foreground this process becomes the daemon, so that a
-// service manager can watch it.
+// service manager can watch it. Limits are those of each client and not of all together.
 func ckptdStart(d *check.SharedDaemon) *cobra.Command {
 	var foreground bool
 	c := &cobra.Command{
@@ -56,7 +56,8 @@ func ckptdStart(d *check.SharedDaemon) *cobra.Command {
 	return c
 }
 
-// ckptdStop stops the daemon, and refuses to if checks still use it.
+// ckptdStop stops the daemon, and refuses to if checks still use it. Without --force it is an error
+// if there are any.
 func ckptdStop(d *check.SharedDaemon) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
@@ -69,7 +70,8 @@ func ckptdStop(d *check.SharedDaemon) *cobra.Command {
 	return c
 }
 
-// ckptdStatus prints the status page, or all of what it shows as JSON.
+// ckptdStatus prints the status page, or all of what it shows as JSON. The page is for people and
+// may change. JSON has the fields of the status as they are in Go.
 func ckptdStatus(d *check.SharedDaemon) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{

@@ -18,15 +18,20 @@ import (
 	"github.com/tandem-mc/tandem/report/compare"
 )
 
-// compareFlags are the flags of tandem compare.
+// compareFlags are the flags of tandem compare. Those of checkFlags hold for all combinations; the
+// lists say what is combined.
 type compareFlags struct {
 	checkFlags
+	// What is combined. An empty list stands for what the configuration has.
 	strategies, backends, scopes []string
-	csv, svg                     string
-	repeat                       int
+	// Files for the table; empty: none.
+	csv, svg string
+	// repeat is how often each combination is run.
+	repeat int
 }
 
 // compareCommand is tandem compare. A violation is not made simpler there: only the costs matter.
+// So --shrink and --unfold are left out.
 func compareCommand() *cobra.Command {
 	f := compareFlags{checkFlags: checkFlags{shrink: "off"}}
 	c := &cobra.Command{
@@ -40,6 +45,7 @@ with the reason, and the others go on. Otherwise the exit code is that of the ve
   tandem compare ./examples/alphabet --strategies never,after-io --backends criu,memory \
     --svg alphabet.svg -- -connections 3`,
 		RunE: func(c *cobra.Command, args []string) error {
+			// Unlike tandem check, this command always needs a package.
 			dash := c.ArgsLenAtDash()
 			if len(args) == 0 || dash == 0 || dash > 1 || dash < 0 && len(args) > 1 {
 				return errors.New("name one package; arguments of the program come after --")
@@ -63,7 +69,8 @@ with the reason, and the others go on. Otherwise the exit code is that of the ve
 }
 
 // run makes the comparison. While a combination runs, its progress is shown; what came of it is
-// then one line.
+// then one line. A combination that fails, or that an interruption leaves out, is a row with the
+// reason.
 func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	config, err := f.load(f.directory(c.Context(), pkg), c.Flags().Changed)
 	if err != nil {
@@ -75,6 +82,7 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	if err := writable(f.csv, f.svg); err != nil {
 		return err
 	}
+	// Files are tried first: a comparison takes long, and its results would be lost.
 	r := check.CompareRequest{
 		Strategies: strategyNames(f.strategies), Backends: f.backends, Scopes: f.scopes, Repeat: f.repeat,
 	}
@@ -87,7 +95,9 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	}
 	log := newLog(f.verbose)
 	defer log.Sync()
+	// What stays on the screen: one line for each combination.
 	lines := progress{out: c.ErrOrStderr(), plain: true}
+	// Each combination has a display of its own, with a title.
 	var status *progress // of the combination that runs
 	begin := func(title string) check.Listener {
 		status = &progress{
@@ -96,6 +106,7 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 		}
 		return status.listener(log)
 	}
+	// A combination that cannot begin has no status yet.
 	end := func(title string, row *compare.Row) {
 		if status != nil {
 			status.pause()
@@ -110,6 +121,7 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 }
 
 // strategyNames puts together again what the flag has cut at commas: after-io and every=3.
+// Parameters have an equals sign, and names of strategies have none.
 func strategyNames(list []string) (names []string) {
 	for _, part := range list {
 		if len(names) > 0 && strings.Contains(part, "=") {
@@ -121,7 +133,8 @@ func strategyNames(list []string) (names []string) {
 	return names
 }
 
-// inShort is what came of one combination, in a line.
+// inShort is what came of one combination, in a line: the verdict, or the first line of the reason
+// why there is none.
 func inShort(row *compare.Row) string {
 	if row.Failed {
 		first, _, _ := strings.Cut(row.Reason, "\n")
@@ -132,8 +145,11 @@ func inShort(row *compare.Row) string {
 }
 
 // show prints the comparison and writes the files that were asked for. It returns what the command
-// ends with.
+// ends with. All that can be written is written, whatever else fails. A disagreement is an error:
+// then no verdict can be relied on. Files are made in memory first, and are written even where the
+// table could not be printed.
 func (f *compareFlags) show(out io.Writer, c *compare.Comparison) error {
+	// Medians hide all but one run of each, so this comes first.
 	wrong := []error{c.Disagreement()} // of any two runs
 	if f.repeat > 1 {
 		c = c.Medians()

@@ -8,7 +8,8 @@ import (
 	"github.com/tandem-mc/tandem/doctor"
 )
 
-// doctorCommand is tandem doctor. It fails if anything is lacking, so that scripts can ask it.
+// doctorCommand is tandem doctor. It fails if anything is lacking, so that scripts can ask it. With
+// --fix it installs first and then examines, so that what it prints is true afterwards.
 func doctorCommand() *cobra.Command {
 	var fix bool
 	c := &cobra.Command{
@@ -28,6 +29,7 @@ is named, it also looks for the program of that peer; see tandem peers.`,
 				return err
 			}
 			for _, f := range findings {
+				// Marks are of the same width, and are what scripts look for.
 				mark := "ok  "
 				if !f.OK {
 					mark = "LACK"

@@ -15,36 +15,53 @@ import (
 	"github.com/tandem-mc/tandem/configs"
 )
 
-// checkFlags are the flags that the commands check, test and compare have in common.
+// checkFlags are the flags that the commands check, test and compare have in common. The zero value
+// of a string stands for a flag that was not given.
 type checkFlags struct {
 	configFlags
-	file      string // of the configuration
-	search    check.SearchRequest
+	// file is the name of the configuration. Without it, that beside the package is taken.
+	file string
+	// search is how to search, with what only some searches have.
+	search check.SearchRequest
+	// isolation says how executions are kept apart: snapshot or fork.
 	isolation string
-	ckptd     string
-	shrink    string
-	unfold    bool
-	verbose   bool
-	tags      []string
+	// ckptd is the socket of a shared checkpoint daemon. Without it, a check starts its own.
+	ckptd string
+	// shrink is a number of executions, or off; see parseShrink.
+	shrink string
+	// unfold and verbose say how much is shown: of a counterexample, and of what daemons log.
+	unfold, verbose bool
+	// tags are build tags; without them, those of GOFLAGS count.
+	tags []string
 }
 
-// configFlags are flags that are keys of the configuration, too. A flag that is given wins.
+// configFlags are flags that are keys of the configuration, too. A flag that is given wins. Whether
+// it was given is told by its name, since every value can be meant, zero too.
 type configFlags struct {
+	// What the peers are saved with, and when, and what their answers depend on.
 	strategy, backend, scope string
-	bounds                   configs.Bounds
-	preemptions, delays      int
-	checkpointMiB, workers   int
-	preemptIn                []string
-	leaks                    bool
-	early, peerTimers        int
-	faults, races, selfCheck string
-	date                     string
-	saveInterval             time.Duration // of tandem check only
+	// Bounds of the search and of an execution. The last two have no bound as their default, which
+	// no number stands for.
+	bounds              configs.Bounds
+	preemptions, delays int
+	// What of the machine may be used.
+	checkpointMiB, workers int
+	// What is preempted, and what else counts as a violation.
+	preemptIn []string
+	leaks     bool
+	// What may happen in an execution besides the schedule.
+	early, peerTimers int
+	// Values with a syntax of their own: see package configs.
+	faults, races, selfCheck, date string
+	// saveInterval is of tandem check only.
+	saveInterval time.Duration
 }
 
-// register adds the flags of a search whose result is shown.
+// register adds the flags of a search whose result is shown. The command compare has not these,
+// since it shows no counterexample.
 func (f *checkFlags) register(p *pflag.FlagSet) {
 	f.registerSearch(p)
+	// Help texts name the defaults of the configuration, since the flags themselves have none.
 	d := configs.Default()
 	of := func(list []string, standard string) string {
 		return strings.Join(list, ", ") + " (default " + standard + ")"
@@ -61,7 +78,8 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
 }
 
-// registerSearch adds the flags that all searches have.
+// registerSearch adds the flags that all searches have. Flags that are keys of the configuration
+// have the zero value as their default, and the help text says what holds then.
 func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	d := configs.Default()
 	p.StringVarP(&f.file, "config", "c", "",
@@ -126,7 +144,8 @@ func (f *checkFlags) registerBounds(p *pflag.FlagSet) {
 			"(default: no bound)")
 }
 
-// directory is where the configuration of a package is looked for, unless a file is named.
+// directory is where the configuration of a package is looked for, unless a file is named. It is
+// empty if a file is named: then no other one counts.
 func (f *checkFlags) directory(ctx context.Context, pkg string) string {
 	if f.file != "" {
 		return ""
@@ -134,12 +153,15 @@ func (f *checkFlags) directory(ctx context.Context, pkg string) string {
 	return check.PackageDirectory(ctx, f.tags, pkg)
 }
 
-// load reads the configuration, by default that in a directory, and applies the flags.
+// load reads the configuration, by default that in a directory, and applies the flags. Given says
+// whether a flag was given. The result is valid. What is wrong with a file is a *configs.Error.
 func (f *checkFlags) load(dir string, given func(flag string) bool) (configs.Config, error) {
 	return f.loadWith("", dir, given)
 }
 
 // loadWith is load for a check that keeps answers in a cache, whose date it then takes over.
+// Answers that were given at another date could differ, so the date of the cache is kept where
+// neither the flag nor the file names one.
 func (f *checkFlags) loadWith(cache, dir string, given func(flag string) bool) (
 	config configs.Config, err error,
 ) {
@@ -163,7 +185,8 @@ func (f *checkFlags) loadWith(cache, dir string, given func(flag string) bool) (
 	return config, config.Validate()
 }
 
-// apply puts the flags that are given in the place of what the file has.
+// apply puts the flags that are given in the place of what the file has. Only --preempt-in adds to
+// it: packages in a file are there for a reason. An error names the flag.
 func (f *configFlags) apply(config *configs.Config, given func(flag string) bool) (err error) {
 	set(given("strategy"), &config.Strategy, f.strategy)
 	set(given("backend"), &config.Backend, f.backend)
@@ -184,6 +207,7 @@ func (f *configFlags) apply(config *configs.Config, given func(flag string) bool
 	set(given("save-interval"), &config.SaveInterval, f.saveInterval)
 	set(given("leaks"), &config.Leaks, f.leaks)
 	config.PreemptIn = append(config.PreemptIn, f.preemptIn...)
+	// These values are texts here, and are taken apart only if they were given.
 	if given("faults") {
 		faults, err := configs.ParseFaults(f.faults)
 		if err != nil {
@@ -211,7 +235,8 @@ func set[T any](given bool, to *T, value T) {
 	}
 }
 
-// dateOf is when the clocks start.
+// dateOf is when the clocks start: what the flag says, or else what check.StartDate makes of the
+// file, the cache and this day.
 func (f *configFlags) dateOf(config configs.Config, cache string) (time.Time, error) {
 	if f.date == "" {
 		return check.StartDate(config, cache, time.Now()), nil
@@ -223,7 +248,8 @@ func (f *configFlags) dateOf(config configs.Config, cache string) (time.Time, er
 	return date, nil
 }
 
-// request is what the flags ask for.
+// request is what the flags ask for. The configuration must be valid. Files and names in it are as
+// the user gave them.
 func (f *checkFlags) request(pkg string, args []string, config configs.Config) (r check.Request, err error) {
 	r = check.Request{
 		Package: pkg, Args: args, Config: config, Search: f.search, Isolation: f.isolation, Daemon: f.ckptd,
@@ -233,10 +259,11 @@ func (f *checkFlags) request(pkg string, args []string, config configs.Config) (
 	return r, err
 }
 
-// maxShrink bounds --shrink.
+// maxShrink bounds --shrink. More executions than these take longer than anybody waits.
 const maxShrink = 1_000_000
 
-// parseShrink reads --shrink: a number of executions, or off, which is none.
+// parseShrink reads --shrink: a number of executions, or off, which is none. The error names the
+// flag and what it can be.
 func parseShrink(text string) (int, error) {
 	if text == "off" {
 		return 0, nil
@@ -248,7 +275,8 @@ func parseShrink(text string) (int, error) {
 	return n, nil
 }
 
-// parseViolations reads --violations: a number, or all, which is as many as are ever kept.
+// parseViolations reads --violations: a number, or all, which is as many as are ever kept. The
+// error names the flag and what it can be.
 func parseViolations(text string) (int, error) {
 	if text == "all" {
 		return check.MaxViolations, nil
@@ -261,6 +289,7 @@ func parseViolations(text string) (int, error) {
 }
 
 // givenFlags are the flags that the user gave, with their values, but for those that are named.
+// Lists are kept element by element, so that commas inside of one survive.
 func givenFlags(flags *pflag.FlagSet, without ...string) map[string][]string {
 	given := map[string][]string{}
 	flags.Visit(func(flag *pflag.Flag) {
@@ -275,7 +304,8 @@ func givenFlags(flags *pflag.FlagSet, without ...string) map[string][]string {
 	return given
 }
 
-// absolute makes a path independent of the working directory; the empty one stays.
+// absolute makes a path independent of the working directory, which --resume changes; the empty one
+// stays.
 func absolute(path string) (string, error) {
 	if path == "" {
 		return "", nil

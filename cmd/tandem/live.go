@@ -8,10 +8,12 @@ import (
 )
 
 // liveView shows on a terminal how far a check is, in a few lines that are updated in place. It
-// leaves the terminal's input alone, so that Ctrl-C still sends a signal.
+// leaves the terminal's input alone, so that Ctrl-C still sends a signal. Drawing is done by a
+// goroutine of bubbletea, so that the search does not wait for the terminal.
 type liveView struct {
 	program *tea.Program
-	ended   chan struct{}
+	// ended is closed when the terminal is as it was.
+	ended chan struct{}
 }
 
 // framesPerSecond is how often the view is drawn at most. People do not read faster.
@@ -31,10 +33,11 @@ func newLiveView(terminal *os.File) *liveView {
 	return v
 }
 
-// show replaces what the view shows.
+// show replaces what the view shows. Not every snapshot is drawn: see framesPerSecond.
 func (v *liveView) show(s snapshot) { v.program.Send(s) }
 
-// close clears the view and puts the terminal back as it was.
+// close clears the view and puts the terminal back as it was. It waits until that is done, so that
+// what is printed next is not overwritten.
 func (v *liveView) close() {
 	v.program.Send(endOfView{})
 	<-v.ended
@@ -43,17 +46,21 @@ func (v *liveView) close() {
 // endOfView is the message that ends the view.
 type endOfView struct{}
 
-// frame is what the view shows. It implements tea.Model.
+// frame is what the view shows. It implements tea.Model. It is a value: bubbletea hands it on from
+// update to update.
 type frame struct {
 	snapshot
+	// Of the terminal; zero: not known yet.
 	width, height int
-	visible       bool
+	// Nothing is drawn before the first snapshot, and after the end.
+	visible bool
 }
 
 // Init has nothing to do: the first message brings the content.
 func (f frame) Init() tea.Cmd { return nil }
 
 // Update takes over what a message brings: the size of the terminal, a snapshot, or the end.
+// Everything else that bubbletea sends, such as colours of the terminal, is of no interest.
 func (f frame) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := message.(type) {
 	case tea.WindowSizeMsg:
@@ -81,7 +88,9 @@ const (
 // labelWidth is that of the column with the names of what is counted.
 const labelWidth = 14
 
-// text fits the snapshot into the terminal: lines are cut, and the last ones left out.
+// text fits the snapshot into the terminal: lines are cut, and the last ones left out. The bottom
+// line stays free, since a terminal scrolls when it is filled. Escape sequences have no width, so
+// texts are cut before they get any.
 func (f frame) text() string {
 	if !f.visible || f.width <= 0 || f.height <= 0 {
 		return ""

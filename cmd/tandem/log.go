@@ -7,8 +7,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newLog makes the diagnostic log: warnings, or everything. Nothing is sampled.
+// newLog makes the diagnostic log: warnings, or everything. Nothing is sampled, since a message
+// that is missing leads astray. It goes to standard error, as the progress does; so with it there
+// is no live view.
 func newLog(verbose bool) *zap.Logger {
+	// Its lines are for people: a time, a level and a text.
 	config := zap.NewDevelopmentConfig()
 	config.Sampling = nil
 	config.DisableStacktrace = true
@@ -16,6 +19,7 @@ func newLog(verbose bool) *zap.Logger {
 	if !verbose {
 		config.Level = zap.NewAtomicLevelAt(zapcore.WarnLevel)
 	}
+	// There is no way to go wrong but for standard error, and then nobody can be told.
 	log, err := config.Build()
 	if err != nil {
 		return zap.NewNop()
@@ -23,7 +27,8 @@ func newLog(verbose bool) *zap.Logger {
 	return log
 }
 
-// logWriter logs what is written to it, line by line.
+// logWriter logs what is written to it, line by line. The daemon and CRIU write whole lines, so
+// none is cut in two.
 type logWriter struct{ log *zap.Logger }
 
 // Write logs each line by itself. It has no errors: a check does not fail for its log.

@@ -17,7 +17,7 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
-// Exit codes.
+// Exit codes. Scripts rely on them, so they stay as they are.
 const (
 	exitHolds    = 0
 	exitViolated = 1
@@ -33,6 +33,7 @@ func main() {
 	// With this, writing to a closed pipe is an error. Otherwise it would end the process, and
 	// nobody would clean up.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// The collector and the scheduler of this process are set for a search, until end.
 	end := check.TuneProcess()
 	code := run(ctx, os.Args[1:])
 	stop()
@@ -40,7 +41,8 @@ func main() {
 	os.Exit(code)
 }
 
-// version is what the build knows of its source.
+// version is what the build knows of its source: the version of the module, which for a build in a
+// working tree has the commit, and the release of Go.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -52,13 +54,15 @@ func version() string {
 // helpColumns is where the lines of help texts end.
 const helpColumns = 100
 
-// verdictError ends a command with an exit code other than that of an error.
+// verdictError ends a command with an exit code other than that of an error. Commands return it as
+// their error, since cobra has no other way to an exit code.
 type verdictError int
 
 // Error is never shown, since run turns the verdict into an exit code.
 func (e verdictError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// verdictOf is what a command with this verdict ends with.
+// verdictOf is what a command with this verdict ends with. Holds is no error. Everything that is
+// neither holds nor violated is unknown.
 func verdictOf(v report.Verdict) error {
 	switch v {
 	case report.Holds:
@@ -69,7 +73,8 @@ func verdictOf(v report.Verdict) error {
 	return verdictError(exitUnknown)
 }
 
-// rootCommand has all commands below it.
+// rootCommand has all commands below it. It is made anew for each run, since flags keep their
+// values in it. Messages are not printed by cobra: run does that.
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tandem",
@@ -86,12 +91,15 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 	}
 	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), cacheCommand(),
 		peersCommand(), ckptdCommand(), doctorCommand())
+	// cobra's template has no width, so the lines of flags would end where the text does.
 	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d ", helpColumns)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", wrapped))
 	return root
 }
 
-// run runs a command to its end and returns the exit code.
+// run runs a command to its end and returns the exit code. An error that is no verdict is printed
+// to standard error in one place, without characters that a terminal would act on: it may name
+// files of the peers.
 func run(ctx context.Context, args []string) int {
 	args, err := likeGoTest(args)
 	if err == nil {

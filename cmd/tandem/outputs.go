@@ -11,7 +11,8 @@ import (
 )
 
 // writable refuses files to which results cannot be written. It may take hours until there is a
-// result. An empty name stands for no file.
+// result. An empty name stands for no file. A file that is there is not changed. Whether its
+// directory can be written to is what counts, since files are replaced as a whole.
 func writable(files ...string) error {
 	for _, path := range files {
 		if path == "" {
@@ -24,6 +25,7 @@ func writable(files ...string) error {
 		if err == nil && !info.Mode().IsRegular() {
 			continue // such as /dev/stdout
 		}
+		// Permissions alone do not tell: the file system may be read-only or full.
 		probe, err := os.CreateTemp(filepath.Dir(path), ".tandem-*")
 		if err != nil {
 			return fmt.Errorf("nothing can be written to %s: %w; name a file in a directory that there is",
@@ -72,7 +74,7 @@ func isOfSame(file string, r *report.Recording) bool {
 
 // keepRecording saves a counterexample and returns the name of its file. If that cannot be written,
 // since the disk is full for instance, it goes below the directory for temporary files: what was
-// found is not lost.
+// found is not lost. The warning names both places. The error says why neither could be written.
 func keepRecording(warn io.Writer, path string, r *report.Recording) (file string, err error) {
 	if err = report.Save(path, r); err == nil {
 		return path, nil

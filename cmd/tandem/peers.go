@@ -10,7 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/doctor"
 )
 
-// peersCommand is tandem peers, which lists profiles, or shows one.
+// peersCommand is tandem peers, which lists profiles, or shows one. What it shows of one is a
+// configuration that can be copied and changed.
 func peersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "peers [PROFILE]",
@@ -34,7 +35,7 @@ prints the configuration that it stands for.`,
 }
 
 // listProfiles prints a line for each profile: its name, its port, what it is, and whether it is
-// installed.
+// installed. The order is that of doctor.Profiles.
 func listProfiles(c *cobra.Command) error {
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, p := range doctor.Profiles() {
@@ -43,7 +44,8 @@ func listProfiles(c *cobra.Command) error {
 	return w.Flush()
 }
 
-// showProfile prints the configuration that a profile stands for.
+// showProfile prints the configuration that a profile stands for. Its comments say whether the
+// program is installed. An unknown name is an error that lists those that there are.
 func showProfile(c *cobra.Command, name string) error {
 	state, err := doctor.ProfileState(name)
 	if err != nil {

@@ -16,26 +16,33 @@ import (
 )
 
 // progress tells how far a check is: in a live view on a terminal, else in plain lines that become
-// rarer. Executors may say something while it is told how far the check is.
+// rarer. Executors may say something while it is told how far the check is. So all methods may be
+// called at the same time.
 type progress struct {
-	mu      sync.Mutex // guards out, view and next
-	out     io.Writer
-	title   string // what is checked
+	// mu guards out, view and next. The rest does not change.
+	mu  sync.Mutex
+	out io.Writer
+	// title is what is checked: a package, or a combination.
+	title string
+	// bounds tell how much is left; peers says whether their counts are shown.
 	bounds  configs.Bounds
 	peers   bool
-	workers int
-	plain   bool          // no live view, even on a terminal
-	view    *liveView     // nil: there is none at the moment
-	next    time.Duration // when the next plain line is due
+	workers int // at most
+	// plain asks for lines even on a terminal: a log would tear a live view apart.
+	plain bool
+	view  *liveView // nil: there is none at the moment
+	// next is when the next plain line is due, from the beginning of the check.
+	next time.Duration
 }
 
-// say prints a line.
+// say prints a line, in front of which it clears the live view. The format needs no line end.
 func (p *progress) say(format string, a ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.print(format, a...)
 }
 
+// print is say for callers that hold the mutex.
 func (p *progress) print(format string, a ...any) {
 	p.clear()
 	fmt.Fprintf(p.out, "tandem: "+format+"\n", a...)
@@ -46,7 +53,8 @@ func (p *progress) listener(log *zap.Logger) check.Listener {
 	return check.Listener{Say: p.say, Progress: p.tell, Log: logWriter{log}}
 }
 
-// tell shows how far the check is, or prints it if a line is due.
+// tell shows how far the check is, or prints it if a line is due. A check calls it often; what it
+// does then is cheap, unless something is drawn or printed.
 func (p *progress) tell(now check.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,9 +67,11 @@ func (p *progress) tell(now check.Progress) {
 		return
 	}
 	elapsed := now.Counts.Elapsed
+	// Nothing is said in the first second: most checks of examples are over by then.
 	if elapsed < max(p.next, time.Second) {
 		return
 	}
+	// Only plain lines have to become rarer; the view is drawn in place.
 	p.next = nextLine(elapsed)
 	p.print("%s", s.line())
 }
@@ -74,6 +84,7 @@ func (p *progress) pause() {
 	p.clear()
 }
 
+// clear is pause for callers that hold the mutex.
 func (p *progress) clear() {
 	if p.view != nil {
 		p.view.close()
@@ -82,11 +93,13 @@ func (p *progress) clear() {
 }
 
 // nextLine is when the line after this one is due: after twice the time, but at least every minute.
+// So a long check leaves few lines in a log, and a short one still tells something.
 func nextLine(now time.Duration) time.Duration {
 	return now + min(max(now, time.Second), time.Minute)
 }
 
-// isTerminal reports whether a file is a terminal that can show a live view.
+// isTerminal reports whether a file is a terminal that can show a live view. A dumb
+// one, such as that of an editor, cannot move the cursor.
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil && os.Getenv("TERM") != "dumb"
@@ -101,7 +114,8 @@ type snapshot struct {
 	workers int // at most
 }
 
-// line is a snapshot in one line.
+// line is a snapshot in one line. It has what a log needs, which is read later: the time comes
+// first.
 func (s snapshot) line() string {
 	v, c := s.Verdict, s.Counts
 	text := fmt.Sprintf("%.0f s: %s (%s/s), %s", c.Elapsed.Seconds(),
@@ -115,7 +129,7 @@ func (s snapshot) line() string {
 	return text + "; " + s.left()
 }
 
-// rows is a snapshot as a table: what, and how much.
+// rows is a snapshot as a table: what, and how much. Rows that say nothing yet are left out.
 func (s snapshot) rows() [][2]string {
 	v := s.Verdict
 	rows := [][2]string{
@@ -146,7 +160,8 @@ func (s snapshot) without() (text string) {
 	return text
 }
 
-// rate is how many executions there were in a second, on average.
+// rate is how many executions there were in a second, on average. The first millisecond counts in
+// full, so that nothing is divided by zero.
 func (s snapshot) rate() string {
 	return textutil.Count(int(float64(s.Verdict.Executions) / max(s.Counts.Elapsed.Seconds(), 1e-3)))
 }
@@ -165,6 +180,7 @@ func (s snapshot) checkpoints() string {
 }
 
 // left is how much there may still be to do: as far as that can be estimated, and by the bounds.
+// The estimate is that of the search; it is left out while the search cannot tell.
 func (s snapshot) left() string {
 	v, elapsed := s.Verdict, s.Counts.Elapsed
 	bound := fmt.Sprintf("at most %v", max(s.bounds.Time-elapsed, 0).Round(time.Second))
@@ -183,7 +199,8 @@ func (s snapshot) left() string {
 	return text + "; " + bound
 }
 
-// percent writes a fraction with at least two significant digits.
+// percent writes a fraction with at least two significant digits. So it moves on the display even
+// when little is done. What is smaller than can be shown is said to be so.
 func percent(x float64) string {
 	switch {
 	case x >= 0.1:

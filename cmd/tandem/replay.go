@@ -14,7 +14,8 @@ import (
 	"github.com/tandem-mc/tandem/report/text"
 )
 
-// replayCommand is tandem replay. What it replays is a violation, so that is also how it exits.
+// replayCommand is tandem replay. What it replays is a violation, so that is also how it exits: 1
+// says that it happened again, and 3 that the program now takes another way.
 func replayCommand() *cobra.Command {
 	var times int
 	var dir, page string
@@ -33,10 +34,12 @@ changed, as long as it takes the same steps.`,
 			if err := writable(page); err != nil {
 				return err
 			}
+			// All that can be wrong with the flags is known by now.
 			recording, err := report.Load(args[0])
 			if err != nil {
 				return err
 			}
+			// The path in the file is that of the machine where it was recorded.
 			if dir == "" {
 				dir = recording.Program.Directory
 			} else if dir, err = filepath.Abs(dir); err != nil {
@@ -50,6 +53,7 @@ changed, as long as it takes the same steps.`,
 			if err != nil {
 				return err
 			}
+			// Whoever recorded it may have called the file something else.
 			shown.ReplayCommand = "tandem replay " + args[0]
 			if err := text.Write(c.OutOrStdout(), shown, report.Options{Unfold: unfold}); err != nil {
 				return err

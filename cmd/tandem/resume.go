@@ -13,13 +13,15 @@ import (
 	"github.com/tandem-mc/tandem/check"
 )
 
-// anew are the flags that may be given when a run goes on. The others are part of the run.
+// anew are the flags that may be given when a run goes on: bounds, what it may use of the machine,
+// and what is shown. The others are part of the run, since another value would be another search.
 var anew = []string{
 	"resume", "executions", "time", "workers", "backend", "checkpoint-mib", "ckptd", "save-interval",
 	"out", "shrink", "json", "unfold", "verbose",
 }
 
-// goOn goes on with a saved run.
+// goOn goes on with a saved run, in the directory in which it began: packages and files were named
+// from there. Only the counterexample goes where the user is now.
 func (f *oneCheck) goOn(c *cobra.Command) error {
 	var wrong []string
 	c.Flags().Visit(func(flag *pflag.Flag) {
@@ -35,6 +37,7 @@ func (f *oneCheck) goOn(c *cobra.Command) error {
 		return err
 	}
 	defer saved.Close()
+	// Before the directory changes.
 	if f.out, err = absolute(f.out); err != nil {
 		return err
 	}
@@ -47,8 +50,10 @@ func (f *oneCheck) goOn(c *cobra.Command) error {
 	return f.run(c, saved.Package(), saved.Args(), saved)
 }
 
-// giveAgain gives the flags that were given when a run began, but for those that are given now.
+// giveAgain gives the flags that were given when a run began, but for those that are given now. A
+// flag that is gone belongs to a run of another release. An error names the flag and its value.
 func giveAgain(flags *pflag.FlagSet, given map[string][]string) error {
+	// In a fixed order, so that the error is always the same.
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		flag := flags.Lookup(name)
 		if flag == nil {

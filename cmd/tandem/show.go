@@ -13,7 +13,8 @@ import (
 	"github.com/tandem-mc/tandem/report/text"
 )
 
-// show prints the result and keeps the counterexamples.
+// show prints the result and keeps the counterexamples. These are saved first, so that what is
+// printed names their files. If that fails, the result is printed all the same.
 func (f *oneCheck) show(c *cobra.Command, result *check.Result) error {
 	saveError := f.saveAll(c.ErrOrStderr(), result)
 	if err := f.print(c.OutOrStdout(), result); err != nil {
@@ -29,12 +30,14 @@ func (f *oneCheck) show(c *cobra.Command, result *check.Result) error {
 }
 
 // print writes the result in the form that suits it: a single violation in full, several as a
-// table, none as a summary; or all as JSON.
+// table, none as a summary; or all as JSON. JSON has at most what the table has: counterexamples
+// are in files of their own.
 func (f *oneCheck) print(out io.Writer, result *check.Result) error {
 	var list []report.Violation
 	for _, v := range result.Violations {
 		list = append(list, v.Summary)
 	}
+	// JSON has the same fields however many violations there are.
 	switch {
 	case f.json:
 		return report.WriteJSON(out, result.Summary, list)
@@ -48,7 +51,8 @@ func (f *oneCheck) print(out io.Writer, result *check.Result) error {
 
 // saveAll keeps each counterexample in a file. If only one was looked for, that is the file that is
 // named; else they are NAME.1.counterexample and so on. A file that the user has not named takes
-// the place of no other counterexample.
+// the place of no other counterexample. It fills in the names of the files, and the command that
+// replays each.
 func (f *oneCheck) saveAll(warn io.Writer, result *check.Result) error {
 	base := strings.TrimSuffix(f.out, counterexampleSuffix)
 	if f.out == "" {

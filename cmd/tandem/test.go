@@ -17,20 +17,25 @@ import (
 	"github.com/tandem-mc/tandem/report/text"
 )
 
-// testFlags are the flags of tandem test.
+// testFlags are the flags of tandem test. Most of these are of tandem check, too.
 type testFlags struct {
 	checkFlags
-	pattern  string
-	skip     string
-	short    bool
+	// pattern and skip are those of go test -run and -skip: elements with slashes in between; empty:
+	// all, and none.
+	pattern, skip string
+	// short has testing.Short return true.
+	short bool
+	// together explores parallel subtests with each other.
 	together bool
-	junit    string
+	// junit is a file for the verdicts; empty: none.
+	junit string
 
-	files map[string]bool // with counterexamples of this run
+	// files are the names of the counterexamples of this run, so that no two tests share one.
+	files map[string]bool
 }
 
-// testCommand is tandem test, whose flags are those of go test as far as they have a meaning
-// here.
+// testCommand is tandem test, whose flags are those of go test as far as they have a meaning here.
+// Without a package the tests are those of the working directory.
 func testCommand() *cobra.Command {
 	var f testFlags
 	c := &cobra.Command{
@@ -65,8 +70,10 @@ explored together, which also finds what goes wrong between them.`,
 	return c
 }
 
-// run checks one package after the other. One that cannot be checked does not keep the others
-// from it.
+// run checks one package after the other. One that cannot be checked does not keep the others from
+// it. Only an interruption, or results that cannot be written, end the run; what there is until
+// then goes into the JUnit file. It is an error if no package has tests, or none of them is
+// selected: a misspelt name must not pass as a success.
 func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	if err := writable(f.junit); err != nil {
 		return err
@@ -84,10 +91,12 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	for i, p := range packages {
 		result, err := f.packageTests(c, p, args)
 		switch {
+		// It is no error yet: another package may have what was asked for.
 		case errors.Is(err, check.ErrNoTests), errors.Is(err, check.ErrNoMatch):
 			tested = tested || errors.Is(err, check.ErrNoMatch)
 			fmt.Fprintln(c.OutOrStdout(), err)
 			continue
+		// Nothing of this package is known.
 		case err != nil && c.Context().Err() != nil || errors.Is(err, errOutput):
 			return errors.Join(err, f.writeJUnit(results))
 		case err != nil:
@@ -122,7 +131,8 @@ func (f *testFlags) skipping() string {
 	return fmt.Sprintf(" --skip %q", f.skip)
 }
 
-// notReached says which packages an interrupted run has not come to.
+// notReached says which packages an interrupted run has not come to. They have no verdicts, so they
+// are in none of the results either.
 func notReached(out io.Writer, packages []check.Package) {
 	for _, p := range packages {
 		fmt.Fprintf(out, "tandem: %s was not reached: the check was interrupted before\n", p.ImportPath)
@@ -130,7 +140,8 @@ func notReached(out io.Writer, packages []check.Package) {
 }
 
 // exitOf is an error if anything could not be checked, else the worst verdict of all. Tests that an
-// interrupted run has not reached are unknown.
+// interrupted run has not reached are unknown. The order is: an error, violated,
+// unknown, holds.
 func exitOf(packages []report.TestPackage, interrupted bool) error {
 	code := exitHolds
 	if interrupted {
@@ -161,7 +172,8 @@ func exitOf(packages []report.TestPackage, interrupted bool) error {
 	return verdictError(code)
 }
 
-// unchecked names what could not be checked, or some of it.
+// unchecked names what could not be checked, or some of it. What was wrong with each was printed
+// when it happened.
 func unchecked(failed []string) error {
 	const most = 5
 	more := ""
@@ -171,7 +183,8 @@ func unchecked(failed []string) error {
 	return fmt.Errorf("could not be checked: %s%s", strings.Join(failed, ", "), more)
 }
 
-// validate refuses what would be wrong in every package: flags, and a common configuration.
+// validate refuses what would be wrong in every package: flags, and a common configuration. Else
+// each package would fail for the same reason.
 func (f *testFlags) validate(given func(flag string) bool) error {
 	config, err := f.load("", given)
 	if err == nil {
@@ -180,7 +193,8 @@ func (f *testFlags) validate(given func(flag string) bool) error {
 	return err
 }
 
-// job is the check of a package.
+// job is the check of a package. An error is about the flags or the configuration: nothing runs
+// yet.
 func (f *testFlags) job(pkg string, args []string, config configs.Config) (*check.Job, error) {
 	request, err := f.request(pkg, args, config)
 	if err != nil {
@@ -189,12 +203,15 @@ func (f *testFlags) job(pkg string, args []string, config configs.Config) (*chec
 	return check.NewJob(request)
 }
 
-// packageTests checks the tests of one package and prints what it finds.
+// packageTests checks the tests of one package and prints what it finds. Verdicts are printed as
+// they come; counterexamples follow when all tests are done. If some tests were checked before an
+// error, their verdicts are in the result.
 func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []string) (
 	report.TestPackage, error,
 ) {
 	result := report.TestPackage{Name: p.ImportPath}
 	started := time.Now()
+	// Each package has a configuration of its own, as it has with tandem check.
 	config, err := f.load(f.directory(c.Context(), p.Dir), c.Flags().Changed)
 	if err != nil {
 		return result, err
@@ -226,11 +243,13 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 	if err != nil && len(result.Tests) == 0 {
 		return result, err
 	}
+	// What was checked before an error is told, too.
 	written := text.WriteTestPackage(c.OutOrStdout(), result, report.Options{Unfold: f.unfold})
 	return result, errors.Join(err, output(written))
 }
 
-// errOutput is the kind of error that ends a run, since its results cannot be told.
+// errOutput is the kind of error that ends a run, since its results cannot be told. It is told
+// apart from what is wrong with a package, which others do not share.
 var errOutput = errors.New("the results could not be written")
 
 // output marks an error as one of writing results; see errOutput.
@@ -241,12 +260,15 @@ func output(err error) error {
 	return fmt.Errorf("%w: %w", errOutput, err)
 }
 
-// keep writes the counterexample of a violated test to a file named after it.
+// keep writes the counterexample of a violated test to a file named after it, in the working
+// directory. The name has at most 200 bytes, so that there is room for a number. Files of earlier
+// runs are replaced.
 func (f *testFlags) keep(warn io.Writer, p check.Package, v *check.TestVerdict) error {
 	if v.Recording == nil {
 		return nil
 	}
 	name := strings.Map(letterOfFile, p.ShortName+"."+v.Name)
+	// The limit of most file systems is 255 bytes.
 	name = name[:min(len(name), 200)]
 	file := counterexampleFile(warn, name, v.Recording, func(file string) bool { return f.files[file] })
 	f.files[file] = true
@@ -258,7 +280,8 @@ func (f *testFlags) keep(warn io.Writer, p check.Package, v *check.TestVerdict) 
 	return nil
 }
 
-// letterOfFile replaces what a shell or a file system could take for something else.
+// letterOfFile replaces what a shell or a file system could take for something else. So does it
+// with everything that is no ASCII, since names are cut by bytes.
 func letterOfFile(r rune) rune {
 	if strings.ContainsRune("/\\ \"'`$&|;<>()[]{}*?!#~", r) || r < ' ' || r > '~' {
 		return '_'
@@ -266,7 +289,8 @@ func letterOfFile(r rune) rune {
 	return r
 }
 
-// writeJUnit writes the verdicts to the file that was asked for, if any.
+// writeJUnit writes the verdicts to the file that was asked for, if any. An error of closing it
+// counts, too: then the file may not be whole.
 func (f *testFlags) writeJUnit(packages []report.TestPackage) error {
 	if f.junit == "" {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// Read says that a thread of a peer has read what differs from run to run: an ND notification.
+// Read says that a thread of a peer has read what differs from run to run: an ND notification. A
+// thread and a source have one of these for all calls since the last look.
 type Read struct {
 	Peer   string
 	Thread int    // in the group's pid namespace

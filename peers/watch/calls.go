@@ -57,8 +57,9 @@ func TimesOut(pid, number int, arguments [6]uint64) bool {
 	return timed
 }
 
-// timeOut is how long it is until a system call ends by itself. It counts from when the call
-// began, or from now on if the call has a deadline.
+// timeOut is how long it is until a system call ends by itself. It counts from when the call began,
+// or from now on if the call has a deadline. Where the time cannot be read, since the process has
+// gone on for instance, the call counts as one without.
 func timeOut(pid, number int, arguments [6]uint64) (remaining time.Duration, timed bool) {
 	call := timedCalls[number]
 	value := arguments[call.timeout]
@@ -104,7 +105,8 @@ func describeCall(pid, number int, arguments [6]uint64) string {
 }
 
 // readTime reads a timespec or timeval of a process. One that is too long is cut to the longest
-// that there is.
+// that there is. The process may change it at any time, so what is read may be of no use; it is
+// bounded anyway.
 func readTime(pid int, at uint64, micro bool) (time.Duration, bool) {
 	var words [16]byte
 	local := []unix.Iovec{{Base: &words[0], Len: uint64(len(words))}}
@@ -153,7 +155,8 @@ func deadlineClock(number int, arguments [6]uint64) (clock int32, absolute bool)
 	return 0, false
 }
 
-// clockOf is what a clock shows to a process, in its time namespace.
+// clockOf is what a clock shows to a process, in its time namespace. A restored group has one, in
+// which the monotonic clock goes on where it was.
 func clockOf(pid int, clock int32) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {

@@ -15,7 +15,8 @@ const (
 	MethodEBPF   = "ebpf"   // by looking once, while wake-ups are counted
 )
 
-// cutter tells whether a group is quiescent at a moment, by a consistent cut: see Watch.Quiesce.
+// cutter tells whether a group is quiescent at a moment, by a consistent cut: see Watch.Quiesce. It
+// belongs to one goroutine.
 type cutter struct {
 	group   *members
 	network *network
@@ -32,7 +33,8 @@ type cutter struct {
 // errAwake is how a pass stops at the first thread that does not wait for input.
 var errAwake = errors.New("a thread is awake")
 
-// cut tells whether the group was quiescent at some moment during the call.
+// cut tells whether the group was quiescent at some moment during the call. An error is that
+// somebody has died, or that the kernel's files cannot be read.
 func (c *cutter) cut() (bool, error) {
 	if c.group.isGone() {
 		return false, c.group.asDeath(procfs.ErrGone)
@@ -63,7 +65,8 @@ func (c *cutter) cut() (bool, error) {
 	return true, nil
 }
 
-// cutByCount is cut if wake-ups are counted.
+// cutByCount is cut if wake-ups are counted. One pass is enough, with the count before and after
+// it: see Watch.Quiesce.
 func (c *cutter) cutByCount() (bool, error) {
 	before, err := c.wakeups.value()
 	if err != nil {
@@ -132,7 +135,9 @@ func (c *cutter) isStillAwake() bool {
 }
 
 // look notes how much a thread has run so far, unless wake-ups are counted. It returns where the
-// thread sleeps, or errAwake. The channel of one that has ended is empty.
+// thread sleeps, or errAwake. The channel of one that has ended is empty. A process whose first
+// thread has ended while others go on shows as a zombie, too; so a dead peer is told by its whole
+// state.
 func (c *cutter) look(t *thread) (channel string, err error) {
 	if c.wakeups == nil {
 		if t.ran, err = c.group.proc.Ran(t.tid); err != nil {

@@ -19,7 +19,8 @@ type loopback struct {
 	device, ip, six int // descriptors; six is -1 where the kernel is without IPv6
 }
 
-// openLoopback opens the counters of the network of a process.
+// openLoopback opens the counters of the network of a process. They stay open, and are read anew at
+// each look.
 func openLoopback(pid int) (l loopback, err error) {
 	open := func(name string) int {
 		fd := -1

@@ -27,6 +27,7 @@ type usage struct {
 const tick = 10 * time.Millisecond
 
 // observe notes what the threads of a group have done so far. What cannot be read is left out.
+// Times are those of the kernel's scheduler.
 func observe(group *members) *activity {
 	a := &activity{at: time.Now(), threads: map[int]usage{}}
 	_ = group.walk(func(t thread) error {
@@ -62,7 +63,8 @@ type diagnoser struct {
 }
 
 // diagnose says, for an error message, who runs or has run since a moment, and what is under way.
-// Without a moment it looks for a while.
+// Without a moment it looks for a while. It names at most five threads, and says how many more
+// there are.
 func (d diagnoser) diagnose(since *activity) string {
 	if since == nil {
 		since = observe(d.group)

@@ -95,7 +95,8 @@ func openFlusher() (socket int, processors []int, err error) {
 	return socket, processors, nil
 }
 
-// flush sends itself a packet on each processor.
+// flush sends itself a packet on each processor. On its way back each packet goes through the queue
+// of that processor.
 func flush(socket int, processors []int) error {
 	for _, p := range processors {
 		set := &unix.CPUSet{}

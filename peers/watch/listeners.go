@@ -62,7 +62,8 @@ func listens(all []socket, at netip.AddrPort) bool {
 }
 
 // reaches tells whether a socket that is bound to one address gets what is sent to another one.
-// Whether a socket of IPv6 also gets what is sent over IPv4 does not show; most do.
+// Whether a socket of IPv6 also gets what is sent over IPv4 does not show; most do. It is used to
+// find out whether a peer is ready, and errs on the side of yes.
 func reaches(bound, at netip.Addr) bool {
 	return bound == at || bound == netip.IPv6Unspecified() || bound.IsUnspecified() && at.Is4()
 }
@@ -111,7 +112,7 @@ func hasUnix(lines [][]byte, at proxy.Address) bool {
 }
 
 // parseProcAddress reads an address as /proc/net has it: hexadecimal words in the byte order of the
-// machine, and the port.
+// machine, and the port. IPv4 that is mapped into IPv6 is returned as IPv4.
 func parseProcAddress(text string) (a netip.AddrPort, err error) {
 	ip, port, _ := strings.Cut(text, ":")
 	b, err := hex.DecodeString(ip)

@@ -12,8 +12,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// Died says that a peer's own process ended. The end of a process that the peer forked, such as
-// one for a connection, is not that.
+// Died says that a peer's own process ended. The end of a process that the peer forked, such as one
+// for a connection, is not that, nor is the end of a client. It is returned as an error.
 type Died struct {
 	Peer   string
 	PID    int // in the group's pid namespace
@@ -150,7 +150,8 @@ func (m *members) asDeath(err error) error {
 }
 
 // walk calls visit for every thread of the group, except for those of the proxy, which acts only on
-// command. Processes that end during the walk are left out.
+// command. Processes that end during the walk are left out. The first error of visit ends it. A
+// thread may be visited although it ends meanwhile.
 func (m *members) walk(visit func(thread) error) error {
 	children, err := m.proc.Children(m.proxy, m.proxy)
 	if err != nil {
@@ -180,6 +181,7 @@ func (m *members) walk(visit func(thread) error) error {
 const maxGenerations = 64
 
 // walkProcess is walk for a process and its descendants. procfs.ErrGone says that it is not there.
+// Each child is listed with the thread that forked it, so all of them are asked.
 func (m *members) walkProcess(pid, peer, depth int, visit func(thread) error) error {
 	if depth > maxGenerations {
 		return fmt.Errorf("the group nests processes more than %d deep", maxGenerations)
@@ -209,7 +211,8 @@ func (m *members) walkProcess(pid, peer, depth int, visit func(thread) error) er
 	return nil
 }
 
-// innerKey is what names a timer in every incarnation of the group.
+// innerKey is what names a timer in every incarnation of the group. The pids outside change with
+// each restore; those inside do not. It is not ok if the process has ended.
 func (m *members) innerKey(key timerKey) (inner timerKey, ok bool) {
 	inner = timerKey{fd: key.fd}
 	id, to := key.tid, &inner.tid

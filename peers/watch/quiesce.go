@@ -105,7 +105,8 @@ func nap(d time.Duration) {
 }
 
 // Ready waits until every peer listens where it says, and the group is quiescent. When ctx ends
-// before, the error names the peers that do not listen.
+// before, the error names the peers that do not listen. A peer that ends before is a *Died, with
+// the words that it was not ready.
 func (w *Watch) Ready(ctx context.Context) error {
 	pause := minPause
 	for {

@@ -11,7 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/netns"
 )
 
-// socket is a TCP socket of the group's network namespace, as sock_diag(7) shows it.
+// socket is a TCP socket of the group's network namespace, as sock_diag(7) shows it. Addresses of
+// IPv4 are those of IPv4, also on a socket of IPv6.
 type socket struct {
 	state         uint8
 	local, remote netip.AddrPort
@@ -20,6 +21,7 @@ type socket struct {
 	inode         uint32 // 0: no process has it any more
 }
 
+// States of TCP, of net/tcp_states.h.
 const (
 	tcpEstablished = 1
 	tcpSynSent     = 2
@@ -30,7 +32,7 @@ const (
 	tcpNewSynRecv  = 12
 )
 
-// sockDiag is a sock_diag socket in the network namespace of a group.
+// sockDiag is a sock_diag socket in the network namespace of a group. It belongs to one goroutine.
 type sockDiag struct {
 	fd       int
 	loopback loopback // its counters
@@ -87,7 +89,8 @@ const (
 	tcpDiagGetSock = 18
 )
 
-// sockets lists all TCP sockets of the namespace.
+// sockets lists all TCP sockets of the namespace. The answer comes in several datagrams. It is no
+// snapshot: sockets may change while it is made, which a consistent cut allows for.
 func (d *sockDiag) sockets() ([]socket, error) {
 	var m [requestSize]byte
 	binary.NativeEndian.PutUint32(m[0:], requestSize)
@@ -117,7 +120,8 @@ func (d *sockDiag) sockets() ([]socket, error) {
 	}
 }
 
-// parseSockets reads one netlink datagram; done means that it was the last one.
+// parseSockets reads one netlink datagram; done means that it was the last one. It comes from the
+// kernel, but its lengths are checked all the same.
 func parseSockets(b []byte) (all []socket, done bool, err error) {
 	for len(b) >= 16 {
 		length := binary.NativeEndian.Uint32(b)

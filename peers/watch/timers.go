@@ -46,7 +46,8 @@ func (t Timer) Ends() time.Time { return t.ends }
 // 0.
 type timerKey struct{ pid, tid, fd int }
 
-// wait identifies what a thread waits in: a loop comes back to the same one.
+// wait identifies what a thread waits in: a loop comes back to the same one. It is comparable: the
+// arguments tell two waits of a thread apart, and not the time.
 type wait struct {
 	peer      int
 	number    int
@@ -54,7 +55,8 @@ type wait struct {
 	scale     int       // of that, in bits: it is often what is left of something
 }
 
-// waitIn is the wait in a system call.
+// waitIn is the wait in a system call. What is left of a time-out differs each time, so only its
+// size is kept.
 func waitIn(peer, number int, arguments [6]uint64) wait {
 	w := wait{peer: peer, number: number, arguments: arguments}
 	if call := timedCalls[number]; call.kind == milliseconds {
@@ -79,7 +81,8 @@ type timer struct {
 	idles bool
 }
 
-// isWork tells whether it counts as work.
+// isWork tells whether it counts as work. A wait that is shorter than ShortWait is as good as a
+// thread that runs, until it has shown to be a ticker.
 func (t *timer) isWork() bool { return t.timeout <= ShortWait && t.rounds < tickerRounds }
 
 // Ticks are the waits that are known to end without anything coming of it. Those of an earlier
@@ -119,7 +122,8 @@ func newTimers(innerKey func(timerKey) (timerKey, bool)) *timers {
 	return &timers{known: map[timerKey]*timer{}, ticks: Ticks{}, innerKey: innerKey}
 }
 
-// startLook starts a look at all threads.
+// startLook starts a look at all threads. What was not seen in the last one is forgotten first, if
+// too much is known.
 func (s *timers) startLook() {
 	if len(s.known) > maxKnown {
 		maps.DeleteFunc(s.known, func(_ timerKey, t *timer) bool { return t.seen != s.looks })
@@ -191,7 +195,8 @@ func (s *timers) note(found sighting, now time.Time) (isWork bool) {
 	return t.isWork()
 }
 
-// wasSaved is what was known of a timer at the checkpoint that the group was restored from.
+// wasSaved is what was known of a timer at the checkpoint that the group was restored from. It is
+// asked for once: then it is known as a timer of this incarnation.
 func (s *timers) wasSaved(key timerKey) (timer, bool) {
 	if len(s.saved.timers) == 0 {
 		return timer{}, false

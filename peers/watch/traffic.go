@@ -54,7 +54,8 @@ func (n *network) listeners() (listeners, error) {
 	return listeners{proxy: n.group.proxy, tcp: all}, err
 }
 
-// traffic describes what there is between the sockets of the group.
+// traffic describes what there is between the sockets of the group. The order matters: TCP is
+// looked at first, and who has a socket only where that makes a difference.
 func (n *network) traffic() (traffic, error) {
 	all, err := n.sockDiag.sockets()
 	if err != nil {
@@ -141,7 +142,8 @@ func trafficOf(all []socket, by owners) (t traffic) {
 	return t
 }
 
-// hasOtherEnd tells whether the socket at the other end exists. Both are in one namespace.
+// hasOtherEnd tells whether the socket at the other end exists. Both are in one namespace. An end
+// without the other one has just been closed, and is about to be told so.
 func hasOtherEnd(all []socket, s socket) bool {
 	for _, t := range all {
 		if t.state != tcpListen && t.local == s.remote && t.remote == s.local {
@@ -184,7 +186,8 @@ func (o *ownersIn) isChecker(inode uint32) bool {
 	return slices.Contains(o.own, inode)
 }
 
-// defers looks for a process that has the listener, and asks the kernel about its socket.
+// defers looks for a process that has the listener, and asks the kernel about its socket. A
+// listener that several processes have is the same for all of them.
 func (o *ownersIn) defers(listener uint32) (yes bool) {
 	walked := map[int]bool{}
 	err := o.group.walk(func(t thread) error {
@@ -230,6 +233,7 @@ func defersAccept(pid, descriptor int) (bool, error) {
 }
 
 // forSockets calls f with the number and inode of each socket that is a descriptor of a process.
+// ErrGone says that the process has ended.
 func forSockets(pid int, f func(fd int, inode uint32)) error {
 	directory := "/proc/" + strconv.Itoa(pid) + "/fd"
 	entries, err := os.ReadDir(directory)
@@ -272,7 +276,8 @@ func isDeferred(all []socket, s socket, by owners) bool {
 	return l != nil && by.defers(l.inode)
 }
 
-// listenerOf is the listener at which a connection is being made; nil if there is none.
+// listenerOf is the listener at which a connection is being made; nil if there is none. Where
+// several fit, such as one at an address and one at all, it is any of them.
 func listenerOf(all []socket, s socket) *socket {
 	i := slices.IndexFunc(all, func(l socket) bool { return listens([]socket{l}, s.local) })
 	if i < 0 {

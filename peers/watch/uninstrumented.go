@@ -32,7 +32,7 @@ type examined struct {
 }
 
 // why says why the shim does not see what a process reads, or cannot freeze its time-outs. It is
-// empty if there is no reason.
+// empty if there is no reason. A process is looked at once for each program that it executes.
 func (u uninstrumented) why(pid int, executable string, libraries shim.Libraries, frozen bool) string {
 	e, known := u[pid]
 	if !known || e.executable != executable {
@@ -42,7 +42,8 @@ func (u uninstrumented) why(pid int, executable string, libraries shim.Libraries
 	return e.why
 }
 
-// examine looks at the program that a process executes, and at what it has mapped.
+// examine looks at the program that a process executes, and at what it has mapped. The reason is a
+// part of a sentence about the process.
 func examine(process string, libraries shim.Libraries, frozen bool) string {
 	maps, err := os.ReadFile(process + "/maps")
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
-// waitReader finds out what threads wait in, and how long.
+// waitReader finds out what threads wait in, and how long. It reads files of /proc for each thread
+// that may have a time-out, so it first looks where that sleeps.
 type waitReader struct {
 	proc   *procfs.Reader
 	timers *timers
@@ -91,7 +92,8 @@ func (r *waitReader) lookAtThread(t thread, channel string) (isWork bool, err er
 // waited for like that, and nothing comes of it.
 const goIdles = time.Minute
 
-// maybeTimed tells whether a thread that sleeps there may have a time-out.
+// maybeTimed tells whether a thread that sleeps there may have a time-out. The names are those of
+// functions of the kernel, and of several releases.
 func maybeTimed(channel string) bool {
 	for _, part := range [...]string{"poll", "futex", "nanosleep", "sigtimedwait", "do_syscall", "restart"} {
 		if strings.Contains(channel, part) {
@@ -177,7 +179,8 @@ func (r *waitReader) timerfdsOf(pid int) ([]int, error) {
 	return found.timerfds, nil
 }
 
-// fired reports whether a timer that was set has ended since.
+// fired reports whether a timer that was set has ended since. A thread that has run since has gone
+// on, for whatever reason.
 func (r *waitReader) fired(t Timer) bool {
 	if t.key.fd < 0 {
 		ran, err := r.proc.Ran(t.key.tid)

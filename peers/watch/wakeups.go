@@ -69,7 +69,8 @@ func OpenWakeups() (_ *Wakeups, err error) {
 // places are offsets, in this kernel, on the way from a task to the inode of its network namespace.
 type places struct{ namespaces, network, inode int16 }
 
-// findPlaces asks the kernel's own description of its types.
+// findPlaces asks the kernel's own description of its types. So the program fits each kernel
+// without being compiled for it.
 func findPlaces() (p places, err error) {
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {
@@ -159,7 +160,8 @@ type wakeupCount struct {
 	network uint32
 }
 
-// countFor begins to count for the group with this pid 1.
+// countFor begins to count for the group with this pid 1. A group that is counted already begins
+// anew.
 func (w *Wakeups) countFor(pid int) (*wakeupCount, error) {
 	var st unix.Stat_t
 	if err := unix.Stat("/proc/"+strconv.Itoa(pid)+"/ns/net", &st); err != nil {

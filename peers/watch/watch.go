@@ -42,7 +42,8 @@ type Watch struct {
 	waits          int // for the group to be quiescent
 }
 
-// New watches the group whose proxy, pid 1 of the group, has this pid here.
+// New watches the group whose proxy, pid 1 of the group, has this pid here. The error is
+// proxy.ErrDied, or a *Died, where that is why it cannot be watched. Close frees what it has open.
 func New(pid int, processes []peers.Process) (*Watch, error) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -85,7 +86,8 @@ func orDied(pid int, err error) error {
 	return err
 }
 
-// Count bases the cuts of Quiesce on a count of wake-ups, so that they need not look twice.
+// Count bases the cuts of Quiesce on a count of wake-ups, so that they need not look twice. It is
+// called once, and before Quiesce.
 func (w *Watch) Count(wakeups *Wakeups) (err error) {
 	w.cuts.wakeups, err = wakeups.countFor(w.group.proxy)
 	return orDied(w.group.proxy, err)
@@ -142,7 +144,7 @@ func (w *Watch) Ended() ([]Ending, error) {
 	return all, nil
 }
 
-// Started looks for clients that were started since.
+// Started looks for clients that were started since. Those that are not there yet are no error.
 func (w *Watch) Started() error { return w.group.find() }
 
 // AdvanceClocks lets time pass on the virtual clocks of the peers. Those that wait no longer than

@@ -18,7 +18,8 @@ import (
 	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
-// Comparison is one search, run with several combinations of strategy, backend and scope.
+// Comparison is one search, run with several combinations of strategy, backend and scope. Functions
+// only read it, so they may run at the same time.
 type Comparison struct {
 	Package string
 	Args    []string
@@ -27,7 +28,8 @@ type Comparison struct {
 	repeated bool // each row is of several runs
 }
 
-// Row is the search with one combination.
+// Row is the search with one combination. A search that was run several times has a row for each
+// run, until Medians is called.
 type Row struct {
 	Strategy, Backend, Scope string
 	Verdict                  report.Verdict // empty: there is none, and Reason is why
@@ -50,10 +52,11 @@ type Row struct {
 	toBest           float64 // 0: not known
 }
 
-// Name names the combination.
+// Name names the combination. Rows of the same name are runs of the same search.
 func (c *Row) Name() string { return c.Strategy + ", " + c.Backend + ", " + c.Scope }
 
-// found is the verdict with what it rests on, in short.
+// found is the verdict with what it rests on, in short. Outcomes are in alphabetical order, so the
+// same search reads the same each time.
 func (c *Row) found() string {
 	var list []string
 	for _, outcome := range slices.Sorted(maps.Keys(c.Outcomes)) {
@@ -63,8 +66,10 @@ func (c *Row) found() string {
 }
 
 // Verdict is that of the combinations together, if they do not disagree. A search that was ended
-// early counts only if all were. It is empty if none has a verdict.
+// early counts only if all were. It is empty if none has a verdict. A violation counts more than
+// the rest: it was seen.
 func (c *Comparison) Verdict() report.Verdict {
+	// The order is that of what the verdicts say, the strongest first.
 	for _, v := range []report.Verdict{report.Violated, report.Holds, report.Unknown} {
 		if slices.ContainsFunc(c.Rows, func(r Row) bool { return r.Verdict == v }) {
 			return v
@@ -105,7 +110,9 @@ func (c *Row) contradicts(other *Row) bool {
 	return !maps.Equal(c.Outcomes, other.Outcomes)
 }
 
-// hint is what may help.
+// hint says what may explain a disagreement, the likeliest reason first: the scope is too narrow,
+// the peers are not deterministic, or it is not known whether they are. What is left is a fault of
+// Tandem.
 func (c *Row) hint(other *Row) string {
 	switch {
 	case c.Scope != other.Scope:
@@ -121,7 +128,7 @@ func (c *Row) hint(other *Row) string {
 	return "\nOne of them is wrong, and so is Tandem: please report it."
 }
 
-// measure is a column of a comparison.
+// measure is a column of a comparison. NaN stands for a value that is not known.
 type measure struct {
 	title string // of the column
 	key   string // in CSV, with the unit
@@ -153,7 +160,8 @@ var measures = []measure{
 	{"peak", "peak_bytes", peakOf, textutil.Bytes},
 }
 
-// ofRuns are those of combinations that were run several times.
+// ofRuns are those of combinations that were run several times. They come after the time, whose
+// spread they tell.
 var ofRuns = []measure{
 	{"fastest", "fastest_seconds", func(c *Row) float64 { return secondsOrNone(c.fastest) }, secondsText},
 	{"slowest", "slowest_seconds", func(c *Row) float64 { return secondsOrNone(c.slowest) }, secondsText},
@@ -173,7 +181,7 @@ func secondsOrNone(d time.Duration) float64 {
 	return d.Seconds()
 }
 
-// measures are the columns.
+// measures are the columns. A comparison of medians has more of them.
 func (c *Comparison) measures() []measure {
 	if c.repeated {
 		return slices.Insert(slices.Clone(measures), 1, ofRuns...)
@@ -196,7 +204,8 @@ func countText(x float64) string { return textutil.Count(int(x)) }
 func secondsText(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) + " s" }
 
 // Write writes a comparison as a table, with the reasons of those that have not come to a verdict
-// below it. The error is the writer's.
+// below it. The error is the writer's. It needs more than 100 columns: a table that is wrapped
+// cannot be read.
 func Write(w io.Writer, c *Comparison, options report.Options) error {
 	p := printer.New(options)
 	printComparison(p, c)
@@ -205,7 +214,7 @@ func Write(w io.Writer, c *Comparison, options report.Options) error {
 }
 
 // printComparison prints the headline, the table, and the reasons of combinations without a
-// verdict.
+// verdict. A disagreement takes the place of the verdict, since then none of them can be relied on.
 func printComparison(p *printer.Printer, c *Comparison) {
 	verdict, runs := c.Verdict(), 0
 	for i := range c.Rows {
@@ -249,7 +258,8 @@ func printComparison(p *printer.Printer, c *Comparison) {
 	}
 }
 
-// printNote writes why a combination has come to no verdict.
+// printNote writes why a combination has come to no verdict. The number stands in front of the
+// first line only. Reasons may hold what peers have answered.
 func printNote(p *printer.Printer, number int, text string) {
 	label := fmt.Sprintf("[%d]", number)
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -268,7 +278,9 @@ const maxNoteLines = 20
 // textColumns are left-aligned.
 const textColumns = 4
 
-// table is a heading and a line for each combination; what needs more words is in notes.
+// table is a heading and a line for each combination; what needs more words is in notes. A note is
+// referred to by its number behind the verdict: it has the reason of a search that failed or was
+// ended early.
 func (c *Comparison) table() (table [][]string, notes []string) {
 	heading := []string{"strategy", "backend", "scope", "verdict"}
 	for _, m := range c.measures() {
@@ -300,7 +312,8 @@ func (c *Comparison) table() (table [][]string, notes []string) {
 }
 
 // aligned joins the cells of each line so that those of a column are below each other: the first
-// ones by their beginnings, the others, which are numbers, by their ends.
+// ones by their beginnings, the others, which are numbers, by their ends. Cells are ASCII, so their
+// bytes are their columns. All lines have as many cells as the first.
 func aligned(table [][]string, left int) []string {
 	widths := make([]int, len(table[0]))
 	for _, line := range table {
@@ -324,9 +337,9 @@ func aligned(table [][]string, left int) []string {
 	return lines
 }
 
-// WriteCSV writes a comparison as comma-separated values with a heading (RFC 4180, but for the
-// ends of lines), all numbers in full; those that are not known are left out. The error is the
-// writer's.
+// WriteCSV writes a comparison as comma-separated values with a heading (RFC 4180, but for the ends
+// of lines), all numbers in full; those that are not known are left out. The error is the writer's.
+// It is made for programs, so it has the numbers in base units (seconds, bytes) and no notes.
 func WriteCSV(w io.Writer, c *Comparison) error {
 	out := csv.NewWriter(w)
 	heading := []string{"strategy", "backend", "scope", "verdict", "outcomes"}

@@ -9,7 +9,8 @@ import (
 
 // Medians is a comparison of which each combination was run several times, with one row for each:
 // of its runs the one of the median time, the lower one of two. If runs have failed, it is the
-// first of these. Those that were interrupted count only where there is no other.
+// first of these. Those that were interrupted count only where there is no other. Combinations keep
+// the order of their first runs. The comparison itself is left as it is.
 func (c *Comparison) Medians() *Comparison {
 	medians := &Comparison{Package: c.Package, Args: c.Args, repeated: true}
 	for i := range c.Rows {
@@ -17,13 +18,15 @@ func (c *Comparison) Medians() *Comparison {
 			medians.Rows = append(medians.Rows, c.median(c.Rows[i].Name()))
 		}
 	}
+	// Only when all rows are there is the fastest other one known.
 	for i := range medians.Rows {
 		medians.Rows[i].toBest = medians.toBest(i)
 	}
 	return medians
 }
 
-// median is the row for the runs of one combination.
+// median is the row for the runs of one combination. The median of an even number would be between
+// two runs, of which nobody has the counts. So it is the lower one.
 func (c *Comparison) median(name string) Row {
 	var runs, interrupted []Row
 	for _, r := range c.Rows {
@@ -47,7 +50,8 @@ func (c *Comparison) median(name string) Row {
 }
 
 // toBest is how long a combination takes as a multiple of the fastest other one with its backend
-// and scope; 0 if there is no other, or one of the two has not decided.
+// and scope; 0 if there is no other, or one of the two has not decided. Below 1 it is the best.
+// Those with another backend or scope do other work, so they do not count.
 func (c *Comparison) toBest(i int) float64 {
 	decided := func(r *Row) bool { return r.Verdict == report.Holds || r.Verdict == report.Violated }
 	r, best := &c.Rows[i], time.Duration(0)

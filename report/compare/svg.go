@@ -33,7 +33,8 @@ const (
 	svgNoColour    = "#999999"
 )
 
-// picture draws a comparison: a panel for each measure, in it a bar for each combination.
+// picture draws a comparison: a panel for each measure, in it a bar for each combination. All
+// measures have panels of the same size. Bars are drawn to the scale of their own panel.
 type picture struct {
 	text bytes.Buffer
 	rows []Row
@@ -42,7 +43,7 @@ type picture struct {
 }
 
 // WriteSVG draws a comparison as bars, in SVG 1.1 that needs nothing else. The error is the
-// writer's.
+// writer's. Widths of texts are estimated, since fonts are not known here.
 func WriteSVG(w io.Writer, c *Comparison) error {
 	p := &picture{rows: c.Rows}
 	for i := range c.Rows {
@@ -70,7 +71,8 @@ func WriteSVG(w io.Writer, c *Comparison) error {
 // labelOf is the name of a combination, cut to fit beside its bars.
 func labelOf(c *Row) string { return words.Fit(words.Printable(c.Name()), maxSVGLabel) }
 
-// measure draws a panel with its left upper corner at x, y.
+// measure draws a panel with its left upper corner at x, y. The longest bar is that of the greatest
+// value. Where no value is known there is a stub in grey.
 func (p *picture) measure(m measure, x, y int) {
 	p.write(x, y+svgHeading-svgBar, "font-weight=\"bold\"", strings.ReplaceAll(m.key, "_", " "))
 	most := 0.0
@@ -94,7 +96,8 @@ func (p *picture) measure(m measure, x, y int) {
 	}
 }
 
-// write puts text with its base line at y.
+// write puts text with its base line at y. The attributes are XML already; the text is not, and is
+// escaped.
 func (p *picture) write(x, y int, attributes, text string) {
 	if attributes != "" {
 		attributes = " " + attributes

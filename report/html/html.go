@@ -60,8 +60,9 @@ type htmlRow struct {
 // shared by the rest.
 const maxColumns = 40
 
-// pageOf arranges a counterexample for the template. A goroutine gets its column when it is
-// listed, or when it first runs.
+// pageOf arranges a counterexample for the template. A goroutine gets its column when it is listed,
+// or when it first runs. Listed goroutines beyond maxColumns share the last column. Those that are
+// not listed have columns behind it; the bound on rows bounds them, too.
 func pageOf(c *report.Counterexample) htmlPage {
 	page := htmlPage{
 		Title:   strings.ToUpper(string(c.Run.Verdict)) + ": " + words.Printable(c.Failure.Headline()),
@@ -71,6 +72,7 @@ func pageOf(c *report.Counterexample) htmlPage {
 	if c.Shrunk != nil {
 		page.Shrunk = c.Shrunk.String()
 	}
+	// The column of each goroutine, by its ID.
 	place := map[int]int{}
 	for _, g := range c.Goroutines {
 		if len(page.Columns) == maxColumns {
@@ -110,7 +112,8 @@ func pageOf(c *report.Counterexample) htmlPage {
 	return page
 }
 
-// htmlRowOf is a row of the schedule, with empty cells before it up to its column.
+// htmlRowOf is a row of the schedule, with empty cells before it up to its column. The cells after
+// it are filled in when all columns are known.
 func htmlRowOf(r rows.Row, column int) htmlRow {
 	if r.Omission != "" {
 		return htmlRow{Omission: r.Omission}

@@ -14,8 +14,9 @@ import (
 	"github.com/tandem-mc/tandem/report/text"
 )
 
-// The format that JUnit's XML reporter made common: a suite for each package, a case for each
-// test. What is violated is a failure there; what is unknown, or could not be checked, an error.
+// The format that JUnit's XML reporter made common: a suite for each package, a case for each test.
+// What is violated is a failure there; what is unknown, or could not be checked, an error. There is
+// no schema that all readers agree on.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -56,13 +57,15 @@ type (
 // packageCase is the name of the case that stands for a package which could not be checked.
 const packageCase = "[package]"
 
-// Write writes the verdicts in the XML format of JUnit, which most systems
-// for continuous integration read. The error is the writer's.
+// Write writes the verdicts in the XML format of JUnit, which most systems for continuous
+// integration read. The error is the writer's. Packages and tests keep their order. Control
+// characters are shown as escape sequences, since XML 1.0 cannot hold them.
 func Write(w io.Writer, packages []report.TestPackage) error {
 	var all junitSuites
 	for _, p := range packages {
 		all.Suites = append(all.Suites, junitPackage(p))
 	}
+	// The document is put together first, so that a reader never gets half of one.
 	var document bytes.Buffer
 	document.WriteString(xml.Header)
 	encoder := xml.NewEncoder(&document)
@@ -75,7 +78,8 @@ func Write(w io.Writer, packages []report.TestPackage) error {
 	return err
 }
 
-// junitPackage is a package as a suite.
+// junitPackage is a package as a suite. A package that could not be checked to its end gets a case
+// of its own with the reason: a reader that counts cases then sees an error.
 func junitPackage(p report.TestPackage) junitSuite {
 	suite := junitSuite{Name: p.Name, Tests: len(p.Tests), Time: fmt.Sprintf("%.3f", p.Elapsed.Seconds())}
 	suite.Properties = junitAssumptions(p.Assumptions)
@@ -109,12 +113,14 @@ func junitPackage(p report.TestPackage) junitSuite {
 	return suite
 }
 
-// junitError is an error with its first words as the message.
+// junitError is an error with its first words as the message. The text has all of it. Bytes that
+// are no UTF-8 become question marks.
 func junitError(text string) *junitResult {
 	return &junitResult{Message: words.OneLine(text), Text: strings.ToValidUTF8(text, "?")}
 }
 
-// junitAssumptions names what was not sealed, and the rest; nil if nothing is known.
+// junitAssumptions names what was not sealed, and the rest; nil if nothing is known. Each property
+// has one value, so a list is several properties of the same name, at most MaxListed.
 func junitAssumptions(a report.Assumptions) *junitProperties {
 	var all junitProperties
 	add := func(name string, values ...string) {
@@ -135,7 +141,8 @@ func junitAssumptions(a report.Assumptions) *junitProperties {
 	return &all
 }
 
-// failureText is the counterexample as text, which XML can hold.
+// failureText is the counterexample as text, which XML can hold; empty where there is none, such as
+// for a test that is violated by its subtests.
 func failureText(c *report.Counterexample) string {
 	if c == nil {
 		return ""

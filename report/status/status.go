@@ -17,7 +17,8 @@ import (
 const shownImages = 8
 
 // Write writes what a shared daemon has: its clients, their groups of peers, and the images of
-// these. Now is what ages are told from. The error is the writer's.
+// these. Now is what ages are told from. The error is the writer's. The text has columns of
+// variable width, made for a terminal.
 func Write(out io.Writer, s ckptd.SharedStatus, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "process %d listens at %s, for %s: %d of %d clients\n",
@@ -38,8 +39,9 @@ func Write(out io.Writer, s ckptd.SharedStatus, now time.Time) error {
 	return w.Flush()
 }
 
-// writeGroup writes what there is of one group of peers. States and refusals may name things of
-// the peers.
+// writeGroup writes what there is of one group of peers. States and refusals may name things of the
+// peers. So they are written without control characters. Of many images only the youngest are
+// shown, since those are the ones that a search goes back to.
 func writeGroup(w io.Writer, g ckptd.GroupStatus, now time.Time) {
 	fmt.Fprintf(w, "  group %d, %s: %s\n", g.ID, strings.Join(g.Peers, ", "), words.Line(g.State))
 	fmt.Fprintf(w, "    checkpoints: %d, mean %v; restores: %d, mean %v\n",

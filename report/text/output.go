@@ -16,7 +16,7 @@ import (
 const maxOutput = 24
 
 // printOutputs shows what the peers wrote to their standard output and error, peer by peer, with
-// the steps in which they did.
+// the steps in which they did. The order is that of their first outputs.
 func printOutputs(p *printer.Printer, c *report.Counterexample) {
 	var names []string
 	lines := map[string][]string{}
@@ -48,7 +48,8 @@ func printOutputs(p *printer.Printer, c *report.Counterexample) {
 	}
 }
 
-// outputLines are the lines of a text, the first one with the number of its step.
+// outputLines are the lines of a text, the first one with the number of its step. Tabs become
+// blanks, since escape sequences for them would be harder to read.
 func outputLines(step int, text []byte) (lines []string) {
 	number := fmt.Sprintf("%*d", numberWidth-2, step+1)
 	for line := range bytes.Lines(text) {

@@ -11,7 +11,9 @@ import (
 )
 
 // printSchedule prints the steps as rows, indented by goroutine, with a header where another
-// goroutine goes on.
+// goroutine goes on. Goroutines get their indentations in the order in which they first run, so
+// that main is at the left. Time that passes has a header, too, but neither preempts nor is
+// preempted.
 func printSchedule(p *printer.Printer, c *report.Counterexample) {
 	p.Heading("Schedule: " + c.Size().String())
 	if c.Shrunk != nil {
@@ -26,6 +28,7 @@ func printSchedule(p *printer.Printer, c *report.Counterexample) {
 		names[g.ID] = words.Printable(g.Name) + "  " + words.ShortFunction(g.Function)
 	}
 	names[report.Clock] = "clock"
+	// The goroutine that ran before, which the next one may preempt. The clock stands for none.
 	last := report.Clock // goroutine that ran before
 	margin := strings.Repeat(" ", numberWidth)
 	indents := map[int]string{}
@@ -34,6 +37,8 @@ func printSchedule(p *printer.Printer, c *report.Counterexample) {
 			p.Line(printer.Dim, margin+r.Omission)
 			continue
 		}
+		// The first goroutine has the smallest indentation; all beyond maxIndents share the last
+		// one.
 		indent, ok := indents[r.Goroutine]
 		if !ok {
 			indent = strings.Repeat(" ", indentWidth*min(len(indents), maxIndents))
@@ -56,7 +61,8 @@ func printSchedule(p *printer.Printer, c *report.Counterexample) {
 	}
 }
 
-// printRow prints a row and, below it, the messages that belong to it.
+// printRow prints a row and, below it, the messages that belong to it. A restore of the peers
+// stands above the row, since it was done before its messages were sent.
 func printRow(p *printer.Printer, r rows.Row, indent string) {
 	if r.Restored != "" {
 		p.Line(printer.Yellow, words.Fit(strings.Repeat(" ",

@@ -13,13 +13,15 @@ import (
 	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
-// printSummary says how much work the search was, and what its verdict rests on. Of a
-// replay there is nothing to say.
+// printSummary says how much work the search was, and what its verdict rests on. Of a replay there
+// is nothing to say. The heading "Search" is left out then, and so are counts that are zero: a line
+// is there only where it says something.
 func printSummary(p *printer.Printer, run report.Run) {
 	if n := run.Counts; n.Executions > 0 {
 		p.Heading("Search")
 		p.Printf("  %s%s, %s in %s%s", textutil.CountOf(n.Executions, "execution"), notTraces(n),
 			textutil.CountOf(n.Transitions, "transition"), n.Elapsed.Round(time.Millisecond), rate(n))
+		// Without peers there is no I/O cache to speak of.
 		if run.Assumptions.Scope != "" || n.CacheHits+n.CacheMisses > 0 {
 			printPeers(p, n)
 		}
@@ -34,7 +36,9 @@ func printSummary(p *printer.Printer, run report.Run) {
 	printAssumptions(p, run.Assumptions)
 }
 
-// notTraces says which executions do not count as traces of their own.
+// notTraces says which executions do not count as traces of their own. A trace is a class of
+// executions that differ only in the order of independent transitions. What was redundant or cut
+// off was run, but does not stand for a class.
 func notTraces(n report.Counts) string {
 	var list []string
 	if n.Redundant > 0 {
@@ -50,7 +54,8 @@ func notTraces(n report.Counts) string {
 		strings.Join(list, ", "))
 }
 
-// rate is left out where the search was too short for it to mean something.
+// rate is left out where the search was too short for it to mean something. It counts redundant
+// executions, too, since they take as long.
 func rate(n report.Counts) string {
 	if n.Elapsed < 100*time.Millisecond {
 		return ""
@@ -58,7 +63,8 @@ func rate(n report.Counts) string {
 	return fmt.Sprintf(" (%s executions/s)", textutil.Count(int(float64(n.Executions)/n.Elapsed.Seconds())))
 }
 
-// printPeers says what the peers were asked, and what it took to take them back.
+// printPeers says what the peers were asked, and what it took to take them back. What went wrong
+// comes last, each with what is known of the reason, or with what to do about it.
 func printPeers(p *printer.Printer, n report.Counts) {
 	p.Printf("  %s to the peers: %s answered by the I/O cache, %s by the peers",
 		textutil.CountOf(n.CacheHits+n.CacheMisses, "input"), textutil.Count(n.CacheHits),
@@ -109,7 +115,8 @@ func printPeers(p *printer.Printer, n report.Counts) {
 	}
 }
 
-// backends says what took the checkpoints.
+// backends says what took the checkpoints. It begins with a blank, and is empty where there are no
+// checkpoints.
 func backends(n report.Counts) string {
 	switch n.InMemory {
 	case n.Checkpoints:
@@ -124,8 +131,8 @@ func backends(n report.Counts) string {
 		textutil.Count(n.Checkpoints-n.InMemory))
 }
 
-// printAssumptions says what else a verdict rests on, so that nobody takes it for more than it
-// is.
+// printAssumptions says what else a verdict rests on, so that nobody takes it for more than it is.
+// Lists are cut at MaxListed. The heading is left out where nothing is assumed.
 func printAssumptions(p *printer.Printer, a report.Assumptions) {
 	if a.Strategy == "" && a.Scope == "" && a.Backend == "" && len(a.Preemptible) == 0 && len(a.Other) == 0 {
 		return
@@ -160,10 +167,14 @@ func printAssumptions(p *printer.Printer, a report.Assumptions) {
 // fewPackages are listed one by one.
 const fewPackages = 3
 
-// grouped replaces packages, where there are many, by the one that they are below.
+// grouped replaces packages, where there are many, by the one that they are below. That is done
+// where more than fewPackages are below it, and it is among the packages itself. The others are
+// listed one by one. All keep their order.
 func grouped(packages []string) (list []string) {
 	below := map[string]int{}
 	for _, name := range packages {
+		// A name without a slash is below ".", one that begins with a slash below "/": neither is a
+		// package.
 		for above := path.Dir(name); above != "." && above != "/"; above = path.Dir(above) {
 			below[above]++
 		}
@@ -175,6 +186,7 @@ func grouped(packages []string) (list []string) {
 			above = path.Dir(above)
 		}
 		switch {
+		// The package above says it already.
 		case isListed(above):
 		case isListed(name):
 			list = append(list, fmt.Sprintf("%s, and %s below it", name,

@@ -11,7 +11,9 @@ import (
 	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
-// WriteTest writes one line with the verdict. The error is the writer's.
+// WriteTest writes the verdict on one test, much as go test has it, in one line. A reason follows
+// where the verdict does not speak for itself. Of an error, further lines tell where it was. The
+// error is the writer's.
 func WriteTest(w io.Writer, t report.Test, options report.Options) error {
 	p := printer.New(options)
 	verdict := string(t.Verdict)
@@ -34,8 +36,9 @@ func WriteTest(w io.Writer, t report.Test, options report.Options) error {
 	return err
 }
 
-// WriteTestPackage writes, after the verdicts of its tests, the counterexamples of a
-// package and a summary. The error is the writer's.
+// WriteTestPackage writes, after the verdicts of its tests, the counterexamples of a package and a
+// summary. The error is the writer's. Assumptions are of all tests, and are written only where none
+// is violated: a violation does not rest on them.
 func WriteTestPackage(w io.Writer, t report.TestPackage, options report.Options) error {
 	p := printer.New(options)
 	counts := map[report.Verdict]int{}

@@ -35,7 +35,8 @@ func Write(w io.Writer, c *report.Counterexample, options report.Options) error 
 	return err
 }
 
-// WriteAfterSchedule writes what Write has after the schedule. The error is the writer's.
+// WriteAfterSchedule writes what Write has after the schedule. The error is the writer's. There is
+// no colour, and no empty line at its beginning or end: a page has it in an element of its own.
 func WriteAfterSchedule(w io.Writer, c *report.Counterexample) error {
 	p := printer.New(report.Options{})
 	printAfterSchedule(p, c)
@@ -43,7 +44,8 @@ func WriteAfterSchedule(w io.Writer, c *report.Counterexample) error {
 	return err
 }
 
-// WriteSummary writes the verdict of a search and what it rests on. The error is the writer's.
+// WriteSummary writes the verdict of a search and what it rests on. The error is the writer's. A
+// search that can be continued has the command for that at the end.
 func WriteSummary(w io.Writer, run report.Run, options report.Options) error {
 	p := printer.New(options)
 	printVerdict(p, run)
@@ -57,7 +59,7 @@ func WriteSummary(w io.Writer, run report.Run, options report.Options) error {
 }
 
 // printCounterexample prints all that there is to say about a violation, the most important thing
-// first.
+// first. The headline is the failure itself, and not why the search stopped.
 func printCounterexample(p *printer.Printer, c *report.Counterexample) {
 	headline := c.Run
 	if c.Failure.Message != "" {
@@ -93,7 +95,8 @@ func printReplay(p *printer.Printer, c *report.Counterexample) {
 	}
 }
 
-// printVerdict prints the headline: the verdict, its reason, and what was checked.
+// printVerdict prints the headline: the verdict, its reason, and what was checked. What cut
+// executions off is said only where it matters: a violation that was found is none the less one.
 func printVerdict(p *printer.Printer, run report.Run) {
 	p.Line(printer.OfVerdict[run.Verdict], words.Fit(
 		strings.ToUpper(string(run.Verdict))+": "+words.Printable(run.Reason), printer.Width))
@@ -119,7 +122,9 @@ func printGoroutine(p *printer.Printer, g report.Goroutine) {
 }
 
 // printFailure says how the execution ended and what each goroutine that did not get to its end
-// waits for.
+// waits for. Goroutines that wait are left out of a data race, since they have nothing to do with
+// it. A timer of a peer that was not waited for may be why the program waits, so it is named there,
+// too.
 func printFailure(p *printer.Printer, c *report.Counterexample) {
 	p.Heading("Failure")
 	lines := strings.Split(strings.TrimRight(c.Failure.String(), "\n"), "\n")
@@ -149,7 +154,8 @@ func printFailure(p *printer.Printer, c *report.Counterexample) {
 	}
 }
 
-// printMemoryAccess prints one access of a data race with its stack.
+// printMemoryAccess prints one access of a data race with its stack. The runtime itself may access
+// memory on behalf of nobody, and then there is no stack.
 func printMemoryAccess(p *printer.Printer, when string, a report.MemoryAccess) {
 	size, created := "", ""
 	if a.Size > 0 {
@@ -170,7 +176,8 @@ func printMemoryAccess(p *printer.Printer, when string, a report.MemoryAccess) {
 	}
 }
 
-// printRestores lists where the peers were taken back.
+// printRestores lists where the peers were taken back. The steps are the numbers of the schedule,
+// which begin with 1.
 func printRestores(p *printer.Printer, steps []report.Step) {
 	listed := 0
 	for i, step := range steps {

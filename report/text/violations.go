@@ -10,9 +10,9 @@ import (
 	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
-// WriteViolations writes the verdict of a search that went on after the first
-// violation, a table of the distinct violations, and what the verdict rests on. The
-// error is the writer's.
+// WriteViolations writes the verdict of a search that went on after the first violation, a table of
+// the distinct violations, and what the verdict rests on. The error is the writer's. Violations are
+// numbered in the order in which they are given, beginning with 1, as are their files.
 func WriteViolations(w io.Writer, run report.Run, violations []report.Violation,
 	options report.Options) error {
 	p := printer.New(options)
@@ -27,7 +27,8 @@ func WriteViolations(w io.Writer, run report.Run, violations []report.Violation,
 	return err
 }
 
-// printViolation prints one of several violations in short.
+// printViolation prints one of several violations in short. It has the outcome, how often it was
+// seen, where, how complicated its schedule is, and the command that replays it.
 func printViolation(p *printer.Printer, number int, v report.Violation) {
 	title := words.Printable(v.Outcome)
 	if v.Message != "" {

@@ -11,13 +11,15 @@ import (
 	"text/tabwriter"
 )
 
-// series has the values of a benchmark in one unit, in the order of the file.
+// series has the values of a benchmark in one unit, in the order of the file. A benchmark that was
+// run several times has several values.
 type series struct {
 	name, unit string
 	values     []float64
 }
 
-// compare prints how the medians of two files differ, and what benchstat says of their spread.
+// compare prints how the medians of two files differ, and what benchstat says of their spread. The
+// spread tells whether a difference means something. Its output and the ratios go to out.
 func compare(out io.Writer, before, after string) error {
 	old, err := read(before)
 	if err != nil {
@@ -36,7 +38,8 @@ func compare(out io.Writer, before, after string) error {
 	return stat.Run()
 }
 
-// ratios prints a line for each benchmark that both have. One that is missing now is an error.
+// ratios prints a line for each benchmark that both have. One that is missing now is an error. One
+// that is new has nothing to be compared with, and is left out.
 func ratios(out io.Writer, old, now []series) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "benchmark\tunit\tbefore\tnow\tnow/before")
@@ -63,6 +66,7 @@ func ratios(out io.Writer, old, now []series) error {
 	return fmt.Errorf("measured before, and not now: %s", strings.Join(gone, ", "))
 }
 
+// read reads a file of benchmarks, of which there must be some: an empty one would compare well.
 func read(name string) ([]series, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -75,8 +79,8 @@ func read(name string) ([]series, error) {
 	return all, nil
 }
 
-// parse reads lines BenchmarkName-2 100 12.5 ns/op 3 allocs/op. Packages may move, so they do
-// not count.
+// parse reads lines BenchmarkName-2 100 12.5 ns/op 3 allocs/op. Packages may move, so they do not
+// count. Every second field is a value, and the one after it its unit. Other lines are skipped.
 func parse(text string) (all []series) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -102,6 +106,7 @@ func parse(text string) (all []series) {
 	return all
 }
 
+// median is the value in the middle, or the mean of the two there. There must be one.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2

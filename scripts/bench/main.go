@@ -32,7 +32,7 @@ const (
 
 // hot are the benchmarks of what every check does all the time: executions in a second of the bench
 // program, what the search itself takes, an exchange with the program, a hit of the cache, a dump
-// and a restore.
+// and a restore. An older tree may lack some of them.
 var hot = []string{
 	"BenchmarkLastZero", "BenchmarkExchange", "BenchmarkCacheHit", "BenchmarkHit", "BenchmarkDump",
 	"BenchmarkRestore", "BenchmarkReport",
@@ -52,6 +52,7 @@ func main() {
 	}
 }
 
+// run does what the arguments say. It runs in the root of the repository.
 func run(args []string, all bool, rounds int) error {
 	switch {
 	case slices.Equal(args, []string{"run"}):
@@ -72,6 +73,7 @@ func run(args []string, all bool, rounds int) error {
 }
 
 // against measures a commit and this tree in turns, so that both have the same machine and load.
+// The commit gets a working tree of its own, with binaries of its own, which is removed at the end.
 func against(commit string, all bool, rounds int) (err error) {
 	directory, err := os.MkdirTemp("", "tandem-bench-")
 	if err != nil {
@@ -92,7 +94,9 @@ func against(commit string, all bool, rounds int) (err error) {
 	return compare(os.Stdout, before, results)
 }
 
-// measure runs the benchmarks of each tree, and writes what they say to its file.
+// measure runs the benchmarks of each tree, and writes what they say to its file. The trees take
+// turns within each round, so that a change of the load meets them all. The first round writes the
+// files anew.
 func measure(trees map[string]string, all bool, rounds int) error {
 	var directories []string
 	for directory := range trees {
@@ -126,6 +130,7 @@ func missing(found []tests.Function) (gone []string) {
 	return gone
 }
 
+// write puts a text into a file, behind what there is if there is to be more of it.
 func write(name, text string, more bool) error {
 	flags := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
 	if more {
@@ -139,7 +144,8 @@ func write(name, text string, more bool) error {
 	return errors.Join(err, file.Close())
 }
 
-// benchmarks runs those of a tree once.
+// benchmarks runs those of a tree once. Packages are run one after the other, in alphabetical
+// order, and with the binaries of the tree. What they say is shown, too.
 func benchmarks(directory string, all bool) (string, error) {
 	found, err := tests.Find(directory, "Benchmark")
 	if err != nil {
@@ -180,7 +186,8 @@ func benchmarks(directory string, all bool) (string, error) {
 	return output.String(), nil
 }
 
-// facts are what numbers depend on, as lines of a file of benchmarks.
+// facts are what numbers depend on, as lines of a file of benchmarks. A fact that cannot be found
+// out is unknown, and no error: the numbers are worth keeping.
 func facts(directory string) string {
 	ask := func(name string, args ...string) string {
 		command := exec.Command(name, args...)

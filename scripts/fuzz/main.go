@@ -26,6 +26,8 @@ func main() {
 	}
 }
 
+// run runs the targets that match, or lists them. All of them run, also after one that has failed;
+// the error names those.
 func run(bound time.Duration, wanted string, list bool) error {
 	matches, err := regexp.Compile(wanted)
 	if err != nil {
@@ -51,7 +53,8 @@ func run(bound time.Duration, wanted string, list bool) error {
 	return nil
 }
 
-// fuzz says on the terminal what is wrong.
+// fuzz says on the terminal what is wrong. Minimizing an input is bounded, since that counts for
+// the time.
 func fuzz(t tests.Function, bound time.Duration) error {
 	fmt.Println(t)
 	test := exec.Command("go", "test", "./"+t.Directory, "-run", "^$", "-fuzz", "^"+t.Name+"$",

@@ -19,10 +19,12 @@ var drawn = []struct {
 	{"docs/design/packages.md", "<!-- packages: go run ./lint/house -documents -->\n", List},
 }
 
+// drawingEnds is the line after what is made of the code.
 const drawingEnds = "<!-- end of packages -->\n"
 
 // Diagram draws which rooms import which, as Mermaid. What a room imports through another one that
-// it imports is left out. So are lint, scripts, and the root.
+// it imports is left out. So are lint, scripts, and the root. Rooms and arrows are in alphabetical
+// order, so that the drawing changes only with the imports.
 func Diagram(h *House) string {
 	imports := map[string]map[string]bool{}
 	for _, p := range h.Packages {
@@ -64,7 +66,8 @@ func reaches(imports map[string]map[string]bool, room, target string) bool {
 	return false
 }
 
-// List has a line for each package: what its comment says first.
+// List has a line for each package: what its comment says first. Each room has a table of its own.
+// A bar in a comment would end a cell, so it is escaped.
 func List(h *House) string {
 	var b strings.Builder
 	room := ""
@@ -82,7 +85,8 @@ func List(h *House) string {
 }
 
 // PutDocuments makes anew what documents below a directory have of the code. It returns those that
-// have changed.
+// have changed. A document without the two lines is an error: it would stay as it is, and nobody
+// would notice.
 func PutDocuments(h *House, root string) (changed []string, err error) {
 	for _, d := range drawn {
 		name := filepath.Join(root, d.file)
@@ -108,7 +112,7 @@ func PutDocuments(h *House, root string) (changed []string, err error) {
 	return changed, nil
 }
 
-// Outdated lists the documents below a directory that PutDocuments would change.
+// Outdated lists the documents below a directory that PutDocuments would change. It writes nothing.
 func Outdated(h *House, root string) (names []string, err error) {
 	for _, d := range drawn {
 		data, err := os.ReadFile(filepath.Join(root, d.file))

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// components are the strongly connected ones of a graph (Tarjan, SIAM J. Comput. 1972).
+// components are the strongly connected ones of a graph (Tarjan, SIAM J. Comput. 1972). Nodes
+// without edges need not be keys. The order of the components follows from the names of the nodes.
 func components(edges map[string]map[string]bool) [][]string {
 	t := &tarjan{edges: edges, index: map[string]int{}, low: map[string]int{}, onStack: map[string]bool{}}
 	for _, node := range slices.Sorted(maps.Keys(edges)) {
@@ -16,6 +17,8 @@ func components(edges map[string]map[string]bool) [][]string {
 	return t.found
 }
 
+// tarjan is the state of the search. A node has its place in the order of the first visits (index),
+// and the smallest place that it can reach (low).
 type tarjan struct {
 	edges      map[string]map[string]bool
 	index, low map[string]int
@@ -24,6 +27,8 @@ type tarjan struct {
 	found      [][]string
 }
 
+// visit looks at all that can be reached from a node. The node that was visited first in its
+// component takes it from the stack.
 func (t *tarjan) visit(node string) {
 	t.index[node] = len(t.index)
 	t.low[node] = t.index[node]

@@ -41,12 +41,13 @@ const (
 // those of tests.
 var testKits = []string{"testkit", "reporttest"}
 
+// isForTests says whether a package is, or is below, one that only tests import.
 func isForTests(dir string) bool {
 	return slices.ContainsFunc(strings.Split(dir, "/"),
 		func(name string) bool { return slices.Contains(testKits, name) })
 }
 
-// House is the whole project.
+// House is the whole project, as it was measured. It is only read afterwards.
 type House struct {
 	Packages []*Package // sorted by directory
 	Wide     []string   // lines with too many columns, as file:line; tests and examples too
@@ -64,6 +65,7 @@ type Package struct {
 	Functions []int  // lines of each
 	Types     []Type // that have methods
 	Structs   []Type // that have fields
+	// Circle are the files of the largest circle; see circle.
 	Circle    []string
 	Outside   []string // exported names that are declared outside the face
 	Sentences []int    // words of each sentence of the comments
@@ -83,9 +85,10 @@ func (p *Package) Room() string {
 	return room
 }
 
-// Measure loads all packages of the module in the directory root and measures them.
-// Examples are left out: they are programs to check, not parts of Tandem. So is
-// what is compiled as a part of another program (directories that begin with "_").
+// Measure loads all packages of the module in the directory root and measures them. Examples are
+// left out: they are programs to check, not parts of Tandem. So is what is compiled as a part of
+// another program (directories that begin with "_"). The packages must compile. An error names the
+// first one that does not.
 func Measure(root string) (*House, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -119,7 +122,7 @@ func Measure(root string) (*House, error) {
 	return h, h.columns(root)
 }
 
-// directory is that of a package below root; empty if it has no files.
+// directory is that of a package below root, with slashes; empty if it has no files.
 func directory(root string, pkg *packages.Package) string {
 	if len(pkg.GoFiles) == 0 {
 		return ""
@@ -131,10 +134,13 @@ func directory(root string, pkg *packages.Package) string {
 	return filepath.ToSlash(dir)
 }
 
+// within says whether a directory is another one or below it.
 func within(dir, parent string) bool {
 	return dir == parent || strings.HasPrefix(dir, parent+"/")
 }
 
+// measure counts what there is in one package. Tests are found by their names, since the package
+// was loaded without them.
 func measure(root, dir string, pkg *packages.Package) (*Package, error) {
 	p := &Package{Dir: dir, Files: len(pkg.GoFiles)}
 	for _, name := range pkg.GoFiles {
@@ -156,6 +162,7 @@ func measure(root, dir string, pkg *packages.Package) (*Package, error) {
 		}
 		p.TestLines += len(text.lines)
 	}
+	// Helpers of tests have no comments that would count, and are no code.
 	if isForTests(dir) {
 		p.TestLines += p.Lines
 		p.Lines, p.Comments = 0, 0
@@ -179,7 +186,8 @@ func measure(root, dir string, pkg *packages.Package) (*Package, error) {
 	return p, nil
 }
 
-// columns looks at all Go files, those of other modules and programs too.
+// columns looks at all Go files, those of other modules and programs too. Files in testdata are
+// left out: their lines are what a test wants them to be.
 func (h *House) columns(root string) error {
 	return filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -209,6 +217,8 @@ func (h *House) columns(root string) error {
 	})
 }
 
+// functions notes how many lines each function of a file has, from func to the closing brace.
+// Methods count; function literals are a part of the function around them.
 func (p *Package) functions(fset *token.FileSet, file *ast.File) {
 	for _, decl := range file.Decls {
 		if f, ok := decl.(*ast.FuncDecl); ok {
@@ -217,7 +227,8 @@ func (p *Package) functions(fset *token.FileSet, file *ast.File) {
 	}
 }
 
-// types counts the files with methods of each type, and the fields of each struct.
+// types counts the files with methods of each type, and the fields of each struct. An alias has the
+// methods of another type.
 func (p *Package) types(pkg *packages.Package) {
 	scope := pkg.Types.Scope()
 	for _, name := range scope.Names() {
@@ -241,8 +252,8 @@ func (p *Package) types(pkg *packages.Package) {
 	}
 }
 
-// outside lists what a room exports outside its face. The face is the file named like
-// the room, and those named after an exported name that they declare.
+// outside lists what a room exports outside its face. The face is the file named like the room, and
+// those named after an exported name that they declare. Commands have no face.
 func (p *Package) outside(pkg *packages.Package) {
 	if p.Dir != p.Room() || p.Dir == "." || pkg.Name == "main" {
 		return // not a room
@@ -259,7 +270,8 @@ func (p *Package) outside(pkg *packages.Package) {
 	}
 }
 
-// isNamedAfter says whether a file shows a name: options.go shows Options, fault.go Faults.
+// isNamedAfter says whether a file shows a name: options.go shows Options, fault.go Faults. Case,
+// underscores, and an s at the end do not matter.
 func isNamedAfter(base, name string) bool {
 	plain := func(s string) string {
 		return strings.TrimSuffix(strings.ToLower(strings.ReplaceAll(s, "_", "")), "s")
@@ -296,8 +308,9 @@ func exported(file *ast.File) (names []string) {
 	return names
 }
 
-// circle is the largest set of files of a package that use each other in a circle: each
-// of them names something that another one declares. It is empty if there is none.
+// circle is the largest set of files of a package that use each other in a circle: each of them
+// names something that another one declares. It is empty if there is none. A circle makes files
+// hard to read one after the other. What tests use does not count.
 func circle(pkg *packages.Package) []string {
 	uses := map[string]map[string]bool{}
 	for name, object := range pkg.TypesInfo.Uses {

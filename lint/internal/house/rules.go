@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Finding is a place where a rule is not kept.
+// Finding is a place where a rule is not kept. Places of one rule in one room are summed up, and
+// compared with lint/exceptions.txt.
 type Finding struct {
 	Rule string // see Rules
 	Room string // the top-level directory
@@ -30,7 +31,8 @@ var Rules = map[string]string{
 	"imports":   "a command imports " + strings.Join(commandImports, ", ") + " and the room that it starts",
 }
 
-// Findings lists all places where a rule is not kept.
+// Findings lists all places where a rule is not kept. The order is that of the packages, then of
+// the lines; rooms come last, in any order.
 func (h *House) Findings() (all []Finding) {
 	for _, p := range h.Packages {
 		all = append(all, p.findings()...)
@@ -41,6 +43,7 @@ func (h *House) Findings() (all []Finding) {
 	for _, place := range h.Far {
 		all = append(all, Finding{"comments", roomOf(place), place, 1})
 	}
+	// These two are of a whole room: a small package may well have few comments.
 	for room, sum := range h.rooms() {
 		if share := sum.commentShare(); share < MinComments && sum.Lines >= smallRoom {
 			missing := int(math.Ceil(MinComments - share)) // percent
@@ -54,9 +57,11 @@ func (h *House) Findings() (all []Finding) {
 	return all
 }
 
-// smallRoom is below how many lines the share of comments says nothing.
+// smallRoom is below how many lines the share of comments says nothing: one long file decides.
 const smallRoom = 1000
 
+// findings are those of one package. The size says by how much a limit is missed, so that an
+// exception cannot get worse without notice.
 func (p *Package) findings() (all []Finding) {
 	add := func(size int, rule, format string, args ...any) {
 		all = append(all, Finding{rule, p.Room(), fmt.Sprintf(format, args...), size})
@@ -96,7 +101,8 @@ func (p *Package) findings() (all []Finding) {
 var commandImports = []string{"check", "configs", "report", "doctor", "internal/fileutil",
 	"internal/textutil"}
 
-// commandMayImport says whether the package in dir may import a room of the house.
+// commandMayImport says whether the package in dir may import a room of the house. A package below
+// the directory of the command belongs to it.
 func commandMayImport(dir, room string) bool {
 	if !within(dir, "cmd") {
 		return true
@@ -109,7 +115,7 @@ func commandMayImport(dir, room string) bool {
 	return false
 }
 
-// rooms sums up the packages of each room.
+// rooms sums up the packages of each room. Only the sums mean something there, and not the names.
 func (h *House) rooms() map[string]*Package {
 	sums := map[string]*Package{}
 	for _, p := range h.Packages {
@@ -121,6 +127,7 @@ func (h *House) rooms() map[string]*Package {
 	return sums
 }
 
+// roomOf is the room of a place, which is file:line.
 func roomOf(place string) string {
 	return (&Package{Dir: path.Dir(place)}).Room()
 }

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Summary has the measures of the whole house by name, as text.
+// Summary has the measures of the whole house by name, as text. The names are those of before.csv.
+// There must be a package.
 func (h *House) Summary() map[string]string {
 	all := &Package{}
 	var lines []int
@@ -50,7 +51,8 @@ var Headings = []string{
 	"fields", "outside",
 }
 
-// Row is the line of a package in a table, with tabs between its columns.
+// Row is the line of a package in a table, with tabs between its columns. The columns are those of
+// Headings, in the same order.
 func (h *House) Row(p *Package) string {
 	wide := 0
 	for _, place := range h.Wide {
@@ -80,6 +82,8 @@ func (p *Package) add(other *Package) {
 	p.Sentences = append(p.Sentences, other.Sentences...)
 }
 
+// functionSizes is the median, the 90th percentile and the longest, in lines; - if there are no
+// functions.
 func (p *Package) functionSizes() string {
 	if len(p.Functions) == 0 {
 		return "-"
@@ -88,11 +92,13 @@ func (p *Package) functionSizes() string {
 	return fmt.Sprintf("%d / %d / %d", quantile(sizes, 50), quantile(sizes, 90), slices.Max(sizes))
 }
 
+// commentShare is how many percent of the lines hold nothing but a comment.
 func (p *Package) commentShare() float64 { return 100 * float64(p.Comments) / float64(max(p.Lines, 1)) }
 
 // testShare is how many lines of tests there are for each line of code.
 func (p *Package) testShare() float64 { return float64(p.TestLines) / float64(max(p.Lines, 1)) }
 
+// spread is how many types have methods in more files than they may.
 func (p *Package) spread() (n int) {
 	for _, t := range p.Types {
 		if t.Files > MaxSpread {
@@ -102,6 +108,7 @@ func (p *Package) spread() (n int) {
 	return n
 }
 
+// wideStructs is how many structs have more fields than they may.
 func (p *Package) wideStructs() (n int) {
 	for _, t := range p.Structs {
 		if t.Fields > MaxFields {
@@ -119,7 +126,8 @@ func count(list []string) string {
 	return fmt.Sprintf("%d (%s)", len(list), strings.Join(list, ", "))
 }
 
-// quantile is the value below which so many percent of the numbers lie; 0 if there are none.
+// quantile is the value below which so many percent of the numbers lie; 0 if there are none. It is
+// one of the numbers, the lower one where two are as near.
 func quantile(numbers []int, percent int) int {
 	if len(numbers) == 0 {
 		return 0

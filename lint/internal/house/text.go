@@ -17,6 +17,7 @@ type text struct {
 	isComment []bool // the line holds nothing but a comment
 }
 
+// readText reads and parses a file. Comments are told from texts that look like them, in strings.
 func readText(name string) (*text, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -46,6 +47,7 @@ func readText(name string) (*text, error) {
 	return t, nil
 }
 
+// comments is how many lines hold nothing but a comment.
 func (t *text) comments() (n int) {
 	for _, is := range t.isComment {
 		if is {
@@ -55,7 +57,8 @@ func (t *text) comments() (n int) {
 	return n
 }
 
-// Columns is how wide a line is.
+// Columns is how wide a line is. A tab goes on to the next multiple of TabWidth; every other
+// character is one column wide.
 func Columns(line string) (n int) {
 	for _, r := range line {
 		if r == '\t' {
@@ -75,7 +78,8 @@ func sentences(file *ast.File) (words []int) {
 	return words
 }
 
-// end is where a sentence ends.
+// end is where a sentence ends. A mark within a word, as in a file's name, is not followed by a
+// blank. An empty line ends a sentence, too.
 var end = regexp.MustCompile(`[.!?][")]?\s+|\n\n`)
 
 // Sentences counts the words of each sentence of a text. What has no verb, such as

@@ -110,7 +110,7 @@ type Reply struct {
 	Address  Address // of accept: where the connection comes from
 }
 
-// encode writes a message: its header, and an address if there is one.
+// encode writes a message: its header, and an address if there is one. A zero address is none.
 func encode(op uint8, words [3]uint32, address Address) []byte {
 	b := binary.BigEndian.AppendUint16(make([]byte, 0, MaxMessage), magic)
 	b = append(b, version, op)
@@ -123,7 +123,8 @@ func encode(op uint8, words [3]uint32, address Address) []byte {
 	return address.appendTo(b)
 }
 
-// decode reads what encode has written.
+// decode reads what encode has written. It checks what all messages have in common; the error says
+// what is wrong with it.
 func decode(b []byte) (op uint8, words [3]uint32, address Address, err error) {
 	if len(b) < headerSize || len(b) > MaxMessage {
 		return 0, words, address, fmt.Errorf("a message of %d bytes, not %d to %d", len(b), headerSize,

@@ -54,7 +54,8 @@ func (m VisitMessage) Outcome() error {
 // MaxVisitMessage holds a kind and as many ids as there are descriptors, or a reason.
 const MaxVisitMessage = 1 + 4*MaxRights
 
-// DecodeVisit reads a message of a visit, beside which descriptors may have come.
+// DecodeVisit reads a message of a visit, beside which descriptors may have come. How many
+// descriptors there have to be is checked where the message is carried out.
 func DecodeVisit(b []byte) (m VisitMessage, err error) {
 	if len(b) == 0 || len(b) > MaxVisitMessage {
 		return m, fmt.Errorf("a message of %d bytes in a visit", len(b))

@@ -29,7 +29,8 @@ type launcher struct {
 }
 
 // launch starts the peers that are to run from the beginning. It returns the pids of all, of those
-// on demand in advance.
+// on demand in advance. It must be called once, before anything else starts a thread. The error is
+// that of the first peer that could not be started.
 func launch(config protocol.Config) (*launcher, []int, error) {
 	l := &launcher{config: config, wanted: make(chan func() error), outcomes: make(chan error)}
 	makeThreads()
@@ -70,14 +71,15 @@ func makeThreads() {
 	released.Wait()
 }
 
-// do has the thread do something, and waits for the outcome.
+// do has the thread do something, and waits for the outcome. So there is one at a time, on the
+// thread that is the parent of the peers.
 func (l *launcher) do(f func() error) error {
 	l.wanted <- f
 	return <-l.outcomes
 }
 
 // startFirst has no peer run before all have their process IDs: a thread that one makes meanwhile
-// could get that of the next, and keep it.
+// could get that of the next, and keep it. The peers stand at their first instructions until then.
 func (l *launcher) startFirst() error {
 	started := make([]int, len(l.config.Peers)) // pids; 0: on demand
 	for i, p := range l.config.Peers {
@@ -173,7 +175,8 @@ func (l *launcher) execute(i int, p protocol.Command) (pid int, err error) {
 
 // attributesOf are those of the process. One of another user keeps the capability that it takes to
 // make the process again at a restore of a checkpoint in memory: a fork of it has to enter
-// namespaces, and gets its process ID.
+// namespaces, and gets its process ID. Each has a session of its own, so that a signal for one does
+// not meet the others.
 func attributesOf(c protocol.Command) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Ptrace: true}
 	if c.UID == 0 && c.GID == 0 && len(c.Groups) == 0 {
@@ -247,7 +250,8 @@ func chooseAddresses(c protocol.Command) error {
 	return nil
 }
 
-// holderOf says who has an ID, of a process or a thread, for an error message.
+// holderOf says who has an ID, of a process or a thread, for an error message. It is a guess:
+// meanwhile that may have ended.
 func holderOf(id int) string {
 	if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", id)); err == nil {
 		return "a thread of the proxy"

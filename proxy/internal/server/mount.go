@@ -12,7 +12,8 @@ import (
 
 // enter mounts the group's tree, makes it the root directory and executes the proxy again. It
 // returns only if that has failed. The group has a /proc of its own, which shows its processes by
-// the IDs that they have in its namespace.
+// the IDs that they have in its namespace. A step that fails leaves a tree that is of no use; the
+// namespace ends with the process.
 func enter(c protocol.Config) error {
 	if err := unix.Sethostname([]byte(c.Hostname)); err != nil {
 		return fmt.Errorf("set the host name of the group: %w", err)

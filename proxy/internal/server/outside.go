@@ -32,7 +32,8 @@ const (
 )
 
 // boundInodes asks sock_diag(7) for the files that the Unix sockets of the network namespace are
-// bound to.
+// bound to. The answer comes in several datagrams. Sockets are told by inodes alone: the group sees
+// few file systems, and one that is taken for another is only connected to.
 func boundInodes() ([]uint32, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 	if err != nil {

@@ -158,8 +158,9 @@ func (s *Server) reapOrphans() {
 	}
 }
 
-// reapOne waits for a dead child that is not to be kept, if there is one. Mostly the
-// kernel names it; where it names one to be kept, all are looked at.
+// reapOne waits for a dead child that is not to be kept, if there is one. Mostly the kernel names
+// it; where it names one to be kept, all are looked at. It returns false when there is nothing more
+// to do until the next signal.
 func reapOne(keep map[int]bool) bool {
 	pid := deadChild()
 	if pid == 0 {

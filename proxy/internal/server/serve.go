@@ -165,7 +165,7 @@ func (s *Server) create(id protocol.ID, of protocol.Address) (int, protocol.Repl
 }
 
 // connect connects a socket and waits for the outcome. A socket of TCP or UDP is bound before, so
-// that the kernel does not choose its port.
+// that the kernel does not choose its port. While it waits, a new command interrupts it.
 func (s *Server) connect(id protocol.ID, fd int, to protocol.Address) protocol.Reply {
 	if !to.Network.IsUnix() {
 		if err := bindLocalPort(fd, id); err != nil {
@@ -284,7 +284,7 @@ func (s *Server) accept(listener int, newID protocol.ID) (protocol.Reply, int) {
 
 // wait waits for a socket, as long as it takes. A new command, or the end of the channel,
 // interrupts it: the sender of the current one has given up, and a proxy that waits on must not
-// outlive it.
+// outlive it. The zero reply says that the socket is ready.
 func (s *Server) wait(fd int, events int16) protocol.Reply {
 	set := []unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(s.channel), Events: unix.POLLIN}}
 	_, err := sys.Retry(func() (int, error) { return unix.Poll(set, -1) })

@@ -13,9 +13,10 @@ import (
 
 const page = 4096
 
-// tracee is a process that stands at its first instruction. The proxy changes it before it runs:
-// it writes a system call over that instruction, has the process step over it as often as it takes,
-// with other registers each time, and puts everything back.
+// tracee is a process that stands at its first instruction. The proxy changes it before it runs: it
+// writes a system call over that instruction, has the process step over it as often as it takes,
+// with other registers each time, and puts everything back. Only the thread that started the
+// process may use it.
 type tracee struct {
 	pid   int
 	start unix.PtraceRegs
@@ -24,7 +25,7 @@ type tracee struct {
 
 // letGo lets a program go that stands at its first instruction and is traced by this thread.
 // Before, it maps the VDSO that the program is to find, if there is one, and has system calls
-// refused to it.
+// refused to it. The first error of all steps is returned, and the process then is not let go.
 func letGo(pid int, p protocol.Command) error {
 	t := &tracee{pid: pid}
 	t.check("read its registers", unix.PtraceGetRegs(pid, &t.start))

@@ -73,7 +73,7 @@ func (s *Server) obey(socket int, m protocol.VisitMessage) error {
 }
 
 // adopt takes over sockets, and closes those that it does not take. They are those of a checkpoint,
-// with the IDs that they had.
+// with the IDs that they had. Those before the first that cannot be taken stay.
 func (s *Server) adopt(ids []protocol.ID, fds []int) error {
 	for n, id := range ids {
 		if _, exists := s.sockets[id]; exists || len(s.sockets) >= protocol.MaxSockets {

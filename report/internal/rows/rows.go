@@ -29,7 +29,7 @@ const maxMessages = 20
 const maxJoined = 3
 
 // Row is one line of the schedule with the messages that belong to it: one step or several that
-// were folded.
+// were folded. The counts of steps begin with 0 here; what is printed begins with 1.
 type Row struct {
 	First, Last int // indices of steps
 	Goroutine   int
@@ -57,7 +57,7 @@ func (r Row) quiet() bool {
 		(r.kind == report.Synchronisation || r.kind == report.Channel)
 }
 
-// NameOf is the name of a goroutine.
+// NameOf is the name of a goroutine, printable. One that is not listed is called by its number.
 func NameOf(goroutines []report.Goroutine, id int) string {
 	for _, g := range goroutines {
 		if g.ID == id {
@@ -81,7 +81,8 @@ func (r Row) What() string {
 }
 
 // Of makes a row of every step, decodes the messages, and joins neighbours that do something to the
-// same object in the same function: a critical section reads best in one row.
+// same object in the same function: a critical section reads best in one row. Messages are decoded
+// in the order of the steps, since a decoder needs all that came before on its connection.
 func Of(steps []report.Step) []Row {
 	var rows []Row
 	streams := wire.Decoders{}
@@ -126,13 +127,15 @@ func messagesOf(step report.Step, streams wire.Decoders) []string {
 }
 
 // joins reports whether two rows become one: nothing is seen of them outside, and they are about
-// the same object, in the same function.
+// the same object, in the same function. An empty object says nothing, so rows without one stay
+// apart.
 func joins(a, b Row) bool {
 	return a.quiet() && b.quiet() && a.Goroutine == b.Goroutine && a.Object == b.Object &&
 		a.Object != "" && a.Function == b.Function
 }
 
-// join adds the step b to the row a and says whether there was room for it.
+// join adds the step b to the row a and says whether there was room for it. A row has at most
+// maxJoined different operations; the same one again only counts.
 func join(a *Row, b Row) bool {
 	last := &a.operations[len(a.operations)-1]
 	switch {
@@ -147,7 +150,9 @@ func join(a *Row, b Row) bool {
 	return true
 }
 
-// Fold replaces the middle of long quiet stretches of one goroutine by one row.
+// Fold replaces the middle of long quiet stretches of one goroutine by one row. Rows at the
+// beginning and end of a stretch stay, since they show how the goroutine came there and where it
+// went. The given slice is not changed.
 func Fold(rows []Row) []Row {
 	var folded []Row
 	for len(rows) > 0 {

@@ -10,8 +10,10 @@ import (
 	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
-// httpExchange is what the two directions of an HTTP/1.x connection have to know of each other:
-// which requests that wait for their response had the method HEAD, whose responses have no body.
+// httpExchange is what the two directions of an HTTP/1.x connection have to know of each other. A
+// response to HEAD has no body, whatever its header says (RFC 9110, section 9.3.2). So the decoder
+// of the responses must know which of the requests that wait for their response had that method.
+// Responses come in the order of the requests (RFC 9112, section 9.3), so a queue is enough.
 type httpExchange struct{ head []bool }
 
 // maxPipelined bounds the requests that may wait for a response. More are taken for other methods.
@@ -33,11 +35,15 @@ func (e *httpExchange) response() (head bool) {
 }
 
 // httpStream decodes one direction of an HTTP/1.x connection: the first line of each message and
-// the sizes of head and body (RFC 9112).
+// the sizes of head and body (RFC 9112). It is a state machine that is fed with pieces of any size.
+// It keeps the current line and the sizes, and no bodies.
 type httpStream struct {
+	// exchange is shared with the decoder of the other direction. response says which of the two
+	// directions this is.
 	exchange *httpExchange
 	response bool
 
+	// All of what follows is of the current message.
 	phase     httpPhase
 	line      []byte // the current line so far, at most maxHTTPLine bytes
 	first     string // the first line of the message
@@ -71,6 +77,7 @@ const (
 )
 
 // feed describes each part of a message that ends in the data, and parts of a body as they come.
+// There is a line for each piece, so a piece in which nothing ends is only counted.
 func (h *httpStream) feed(data []byte) []string {
 	var lines []string
 	size := len(data)
@@ -96,7 +103,9 @@ func (h *httpStream) feed(data []byte) []string {
 	return lines
 }
 
-// feedLine takes data up to the end of a line, and acts on the line when it is complete.
+// feedLine takes data up to the end of a line, and acts on the line when it is complete. A line is
+// kept up to maxHTTPLine bytes: a longer one is cut in what is shown, and counts in full. A head
+// that does not end within maxHead bytes shows that this is no HTTP.
 func (h *httpStream) feedLine(data []byte) (line string, rest []byte) {
 	part, rest, complete := bytes.Cut(data, []byte("\n"))
 	h.line = append(h.line, part[:min(len(part), maxHTTPLine-len(h.line))]...)
@@ -152,7 +161,9 @@ func (h *httpStream) endFirstLine(text string) string {
 	return ""
 }
 
-// headerLine takes from a header what says how long the body is.
+// headerLine takes from a header what says how long the body is. A length that is no number is
+// ignored: the body then ends with the connection. Chunked counts only as the last of the encodings
+// (RFC 9112, section 6.1).
 func (h *httpStream) headerLine(text string) {
 	name, value, _ := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)
@@ -166,12 +177,14 @@ func (h *httpStream) headerLine(text string) {
 	}
 }
 
-// endHead decides how the body is delimited: RFC 9112, section 6.3.
+// endHead decides how the body is delimited: RFC 9112, section 6.3. It returns the line that
+// describes the head.
 func (h *httpStream) endHead() string {
 	line := fmt.Sprintf("%s (head of %s)", words.Printable(h.first), textutil.CountOf(h.headBytes, "byte"))
 	if !h.response {
 		h.exchange.request(strings.HasPrefix(h.first, "HEAD "))
 	}
+	// A request without a length has no body; a response without one goes on to the end.
 	switch {
 	case h.response && h.isBodiless(), !h.response && !h.chunked && h.length <= 0:
 		h.next()
@@ -187,7 +200,9 @@ func (h *httpStream) endHead() string {
 	return line
 }
 
-// isBodiless says whether a response with this status, or to this request, has no body.
+// isBodiless says whether a response with this status, or to this request, has no body. It takes
+// the request out of the queue, unless the status is an interim one: 100 to 199, but for 101, after
+// which the connection changes its protocol (RFC 9110, section 15.2).
 func (h *httpStream) isBodiless() bool {
 	_, status, _ := strings.Cut(h.first, " ")
 	if strings.HasPrefix(status, "1") && !strings.HasPrefix(status, "101") {
@@ -196,7 +211,8 @@ func (h *httpStream) isBodiless() bool {
 	return h.exchange.response() || strings.HasPrefix(status, "204") || strings.HasPrefix(status, "304")
 }
 
-// endChunkSize acts on the line before a chunk. The last chunk has no bytes.
+// endChunkSize acts on the line before a chunk. The last chunk has no bytes. Extensions after a
+// semicolon are ignored. The bound on the size keeps the sums from overflow.
 func (h *httpStream) endChunkSize(text string) string {
 	digits, _, _ := strings.Cut(text, ";")
 	size, err := strconv.ParseInt(strings.TrimSpace(digits), 16, 64)
@@ -212,8 +228,8 @@ func (h *httpStream) endChunkSize(text string) string {
 	return ""
 }
 
-// feedBody takes data that belong to a body or a chunk of known size, and returns what follows
-// it.
+// feedBody takes data that belong to a body or a chunk of known size, and returns what follows it.
+// The line says how much is still to come, where it is known.
 func (h *httpStream) feedBody(data []byte) (line string, rest []byte) {
 	n := int(min(int64(len(data)), h.body))
 	h.body -= int64(n)
@@ -233,7 +249,8 @@ func (h *httpStream) feedBody(data []byte) (line string, rest []byte) {
 	return line, data[n:]
 }
 
-// next gets ready for the next message.
+// next gets ready for the next message. The line buffer is empty already: messages begin with a new
+// line.
 func (h *httpStream) next() {
 	h.phase, h.first, h.headBytes = firstLine, "", 0
 }

@@ -9,14 +9,16 @@ import (
 )
 
 // sshStream decodes one direction of an SSH connection up to NEWKEYS: the identification string
-// (RFC 4253, section 4.2) and the binary packets (section 6). What follows is encrypted.
+// (RFC 4253, section 4.2) and the binary packets (section 6). What follows is encrypted. Only the
+// headers of packets are kept, so its size does not depend on what it is fed with.
 type sshStream struct {
 	phase      sshPhase
 	ident      []byte // the identification string so far, at most maxIdent bytes
 	identBytes int
-	header     [sshHeader]byte
-	headerLen  int
-	missing    int // bytes of the current packet after its header
+	// header is that of the current packet, of which headerLen bytes have come.
+	header    [sshHeader]byte
+	headerLen int
+	missing   int // bytes of the current packet after its header
 }
 
 // sshPhase is what comes next on the connection.
@@ -60,7 +62,9 @@ func (s *sshStream) feed(data []byte) []string {
 	return lines
 }
 
-// feedIdentification takes data up to the end of the identification string.
+// feedIdentification takes data up to the end of the identification string. The end is a line feed;
+// the carriage return before it may be missing, since old implementations leave it out. Without an
+// end within maxIdent bytes the stream is given up.
 func (s *sshStream) feedIdentification(data []byte) (line string, rest []byte) {
 	for i, b := range data {
 		s.identBytes++
@@ -79,8 +83,10 @@ func (s *sshStream) feedIdentification(data []byte) (line string, rest []byte) {
 	return "part of the identification, " + textutil.CountOf(len(data), "byte"), nil
 }
 
-// feedPacket takes data up to the end of a packet. Its header, which says how long it is, may
-// come in pieces.
+// feedPacket takes data up to the end of a packet. Its header, which says how long it is, may come
+// in pieces. A length that no implementation accepts, or one that is too small for the padding,
+// shows that the decoder has lost the bounds of the packets. It cannot find them again, so it gives
+// up.
 func (s *sshStream) feedPacket(data []byte) (line string, rest []byte) {
 	if s.headerLen < sshHeader {
 		n := copy(s.header[s.headerLen:], data)
@@ -105,7 +111,8 @@ func (s *sshStream) feedPacket(data []byte) (line string, rest []byte) {
 	return s.endPacket(), rest
 }
 
-// endPacket describes the packet whose last byte has come and gets ready for the next.
+// endPacket describes the packet whose last byte has come and gets ready for the next. After
+// NEWKEYS each direction is encrypted on its own: the other one may still be readable.
 func (s *sshStream) endPacket() string {
 	line := s.name() + ", " + textutil.CountOf(int(binary.BigEndian.Uint32(s.header[:]))+4, "byte")
 	if s.header[5] == newKeys {

@@ -25,13 +25,15 @@ type decoder interface {
 // counted in bytes.
 const maxConnections = 1000
 
-// Decoders is the state of all connections of one execution.
+// Decoders is the state of all connections of one execution. The key is the number of the
+// connection. Messages must be given in the order in which they were sent, from one goroutine.
 type Decoders map[int]*conversation
 
 // conversation decodes both directions of one connection.
 type conversation struct{ toPeer, fromPeer decoder }
 
-// newConversation takes either end for the client: the peer may be it.
+// newConversation takes either end for the client: the peer may be it. So each direction may turn
+// out to hold requests or responses.
 func newConversation() *conversation {
 	exchange := &httpExchange{}
 	direction := func() decoder {
@@ -47,7 +49,9 @@ func newConversation() *conversation {
 	return &conversation{toPeer: direction(), fromPeer: direction()}
 }
 
-// Describe says what the bytes of a message are and what else happened.
+// Describe says what the bytes of a message are and what else happened. There is at least one line
+// for a message that has data, is a datagram, or has an event. Lines hold no characters that a
+// terminal acts on.
 func (d Decoders) Describe(message report.Message) []string {
 	var lines []string
 	switch {
@@ -74,7 +78,8 @@ func datagram(m report.Message) string {
 	return "message" + way + ": " + raw{}.line(m.Data)
 }
 
-// of is the decoder for a direction of a connection.
+// of is the decoder for a direction of a connection. It makes one for the first message, as long as
+// there are fewer than maxConnections.
 func (d Decoders) of(message report.Message) decoder {
 	c := d[message.Conn]
 	if c == nil {
@@ -106,7 +111,8 @@ type candidate struct {
 	start func() decoder
 }
 
-// undecided collects the first bytes of a stream until they show its protocol.
+// undecided collects the first bytes of a stream until they show its protocol. That is at most
+// maxStart bytes, so one that stays undecided costs little.
 type undecided struct {
 	candidates []candidate
 	start      []byte
@@ -116,7 +122,9 @@ type undecided struct {
 // maxStart is the number of bytes after which every matcher is certain.
 const maxStart = 16
 
-// feed shows bytes as they are until they tell the protocol, which then decodes the rest.
+// feed shows bytes as they are until they tell the protocol, which then decodes the rest. A byte is
+// shown once: either as it is, or decoded. Bytes that were shown before the protocol was known are
+// fed to its decoder as well, since it needs them, but what it says of them is dropped.
 func (u *undecided) feed(data []byte) []string {
 	if u.decided != nil {
 		return u.decided.feed(data)
@@ -141,7 +149,7 @@ func (u *undecided) feed(data []byte) []string {
 	return raw{}.feed(data)
 }
 
-// matchesPrefix looks for a certain beginning.
+// matchesPrefix looks for a certain beginning. Perhaps means that the stream is too short to tell.
 func matchesPrefix(prefix string) func([]byte) match {
 	return func(start []byte) match {
 		switch {
@@ -180,7 +188,8 @@ const (
 	maxTextRows = 8
 )
 
-// feed shows text in rows that end where its lines do.
+// feed shows text in rows that end where its lines do. Only as much is looked at as can be shown.
+// The last row says how many bytes there are in all.
 func (raw) feed(data []byte) []string {
 	if !isText(data[:min(len(data), maxTextRow*maxTextRows)]) {
 		return []string{raw{}.line(data)}
@@ -201,6 +210,7 @@ func (raw) feed(data []byte) []string {
 }
 
 // linesIn is the length of as many lines of a text as have room in a row, and of at least one.
+// Lines are kept together, since a protocol of lines reads best that way.
 func linesIn(text []byte) int {
 	if len(text) <= maxTextRow {
 		return len(text)
@@ -226,7 +236,8 @@ func (raw) line(data []byte) string {
 	return fmt.Sprintf("% x", data) + size
 }
 
-// quoted quotes a text. Of a longer one it shows the beginning, up to the end of a character.
+// quoted quotes a text. Of a longer one it shows the beginning, up to the end of a character. The
+// cut may be up to utf8.UTFMax bytes earlier, so that no character is taken apart.
 func quoted(text []byte, most int) string {
 	if len(text) <= most {
 		return strconv.Quote(string(text))

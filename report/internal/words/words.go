@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Fit cuts text to n columns.
+// Fit cuts text to n columns, of which the last three are then dots. So n must be at least 3. A
+// character counts as one column.
 func Fit(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text
@@ -19,7 +20,7 @@ func Fit(text string, n int) string {
 	return string([]rune(text)[:n-3]) + "..."
 }
 
-// Pad fills text up to n columns, or cuts it.
+// Pad fills text up to n columns, or cuts it. The result always has n columns.
 func Pad(text string, n int) string {
 	text = Fit(text, n)
 	return text + strings.Repeat(" ", n-utf8.RuneCountInString(text))
@@ -40,13 +41,17 @@ func PrintableText(text string) string {
 	}
 }
 
-// Printable replaces what a terminal would act on by its escape sequence in Go.
+// Printable replaces what a terminal would act on by its escape sequence in Go. Bytes that are no
+// UTF-8 become \x and two digits. A text that has none of these is returned as it is, and so is the
+// result of Printable.
 func Printable(text string) string {
 	if !strings.ContainsFunc(text, isUnprintable) && utf8.ValidString(text) {
 		return text
 	}
 	var b strings.Builder
 	for i, r := range text {
+		// Ranging over a string gives the same character for bytes that are no UTF-8 and for
+		// itself.
 		if r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
 			fmt.Fprintf(&b, `\x%02x`, text[i])
 		} else if isUnprintable(r) {
@@ -62,7 +67,8 @@ func Printable(text string) string {
 // isUnprintable reports whether a terminal may act on a character, or show nothing for it.
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// QuoteArg quotes an argument that a shell would take apart.
+// QuoteArg quotes an argument that a POSIX shell would take apart or expand. Single quotes hold
+// everything but themselves.
 func QuoteArg(arg string) string {
 	if arg == "" || strings.ContainsAny(arg, " \t\n\"'\\$`*?[]{}()<>|&;!#~") {
 		return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"

@@ -18,9 +18,10 @@ type Function struct {
 
 func (f Function) String() string { return f.Directory + " " + f.Name }
 
-// Find lists the functions below a directory whose names have a prefix, by directory and by
-// place in the file. Other modules below it are searched, too; testdata and hidden directories
-// are not.
+// Find lists the functions below a directory whose names have a prefix, by directory and by place
+// in the file. Other modules below it are searched, too; testdata and hidden directories are not. A
+// file that cannot be parsed is an error, since a target in it would be left out. Methods do not
+// count.
 func Find(root, prefix string) (found []Function, err error) {
 	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -13,20 +13,24 @@ import (
 	"github.com/tandem-mc/tandem/sut/internal/toolchain"
 )
 
-// watchdog ends a process that executes for too long without a visible operation.
+// watchdog ends a process that executes for too long without a visible operation. It runs in a
+// goroutine of its own, beside that which drives the process, so its state is atomic.
 type watchdog struct {
 	armed atomic.Int64 // when the process was last heard of while it executes, ns; 0: it does not
 	hung  atomic.Pointer[hangPosition]
 	stop  chan struct{} // closed when the process is
 }
 
-// Arm begins the time in which the process is to be heard of again.
+// Arm begins the time in which the process is to be heard of again. It is called whenever the
+// process goes on, so it does no more than to read the clock.
 func (d *watchdog) Arm() { d.armed.Store(time.Now().UnixNano()) }
 
 // Disarm says that the process need not be heard of.
 func (d *watchdog) Disarm() { d.armed.Store(0) }
 
-// watch ends the process when its time is over, and notes where it was.
+// watch ends the process when its time is over, and notes where it was. It looks eight times within
+// the limit, so a process may run an eighth longer. The position is noted first: whoever finds the
+// process gone asks for it.
 func (p *Process) watch(stop <-chan struct{}) {
 	limit := p.options.HangTimeout
 	tick := time.NewTicker(limit/8 + time.Millisecond)
@@ -48,7 +52,9 @@ func (p *Process) watch(stop <-chan struct{}) {
 }
 
 // openCall is the program counter of the last operation's call from a package where goroutines may
-// be preempted; 0: not known.
+// be preempted; 0: not known. The process may be writing this memory at the same time, and what is
+// read may be of the operation before: it is for a message only. The count is checked, since the
+// program could have spoilt it.
 func (p *Process) openCall() uint64 {
 	p.mapped.Lock()
 	defer p.mapped.Unlock()
@@ -58,7 +64,7 @@ func (p *Process) openCall() uint64 {
 	return 0
 }
 
-// hangPosition is where a program was that had to be ended.
+// hangPosition is where a program was that had to be ended. Either may be unknown.
 type hangPosition struct {
 	// The innermost call in a package where goroutines may be preempted; zero if there is none.
 	own    toolchain.Position
@@ -76,9 +82,10 @@ func (h hangPosition) String() string {
 	return text
 }
 
-// hangPositionOf looks at a process of a program and says where in the source it is right now.
-// open is the program counter of the call of a sealed package that the last operation was in, if
-// there was one: such a call has another return address while it is under way.
+// hangPositionOf looks at a process of a program and says where in the source it is right now. open
+// is the program counter of the call of a sealed package that the last operation was in, if there
+// was one: such a call has another return address while it is under way. Without a call in a
+// package of the user it is the innermost one that is not of the runtime.
 func hangPositionOf(p *toolchain.Program, pid int, open uint64) (h hangPosition) {
 	for _, pc := range callsOf(p, pid) {
 		if pc == p.ReturnStub() {
@@ -107,7 +114,8 @@ func ofRuntime(function string) bool {
 }
 
 // callsOf lists the program counters of the calls that a process of a program is in, the innermost
-// first, as return addresses; nil if it cannot be looked at.
+// first, as return addresses; nil if it cannot be looked at. Calls are found by the chain of frame
+// pointers, which Go programs keep. The process stays stopped only while its stack is read.
 func callsOf(p *toolchain.Program, pid int) []uint64 {
 	const most = 1000
 	runtime.LockOSThread() // ptrace is a matter between threads
@@ -120,6 +128,7 @@ func callsOf(p *toolchain.Program, pid int) []uint64 {
 		return nil
 	}
 	var status unix.WaitStatus
+	// Only a process that has stopped can be looked at; it may have ended before.
 	if _, err := unix.Wait4(pid, &status, unix.WALL, nil); err != nil || !status.Stopped() {
 		return nil
 	}
@@ -139,6 +148,7 @@ func callsOf(p *toolchain.Program, pid int) []uint64 {
 	if ofRuntime(at.Function) { // most of what it calls so often has no frame of its own
 		list = append(list, word(registers.Rsp))
 	}
+	// A spoilt stack may have a circle of frames: hence the bound.
 	for frame := registers.Rbp; frame != 0 && len(list) < most; {
 		list = append(list, word(frame+8))
 		frame = word(frame)

@@ -9,7 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
-// memoryFile is a file without a name, in memory.
+// memoryFile is a file without a name, in memory. It is freed when nobody has it open or mapped.
+// The name is only shown in /proc.
 func memoryFile(name string, size int64) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
 	if err != nil {
@@ -40,7 +41,8 @@ func standardInput(text []byte) (*os.File, error) {
 	return f, nil
 }
 
-// outputFile is a file that the program appends its output to.
+// outputFile is a file that the program appends its output to. So what it writes goes to the end,
+// also after the checker has emptied the file.
 func outputFile() (*os.File, error) {
 	f, err := memoryFile("output", 0)
 	if err != nil {
@@ -53,7 +55,8 @@ func outputFile() (*os.File, error) {
 	return f, nil
 }
 
-// TakeOutput returns what the program has written since the last call, and forgets it.
+// TakeOutput returns what the program has written since the last call, and forgets it. The process
+// must not execute meanwhile.
 func (p *Process) TakeOutput() (stdout, stderr []byte, err error) {
 	if stdout, err = takeOutput(p.stdout); err != nil {
 		return nil, nil, err
@@ -62,7 +65,8 @@ func (p *Process) TakeOutput() (stdout, stderr []byte, err error) {
 	return stdout, stderr, err
 }
 
-// takeOutput reads and empties a file.
+// takeOutput reads and empties a file. The program bounds what it writes; should it write more, the
+// rest is dropped here.
 func takeOutput(f *os.File) ([]byte, error) {
 	var info unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &info); err != nil || info.Size == 0 {

@@ -33,7 +33,8 @@ type pageTable struct {
 	faults  uint64 // page faults of the worker at the last scan
 }
 
-// newPageTable is the table of a process of which nothing was saved yet.
+// newPageTable is the table of a process of which nothing was saved yet. Its faults are counted
+// from zero, so the first execution is always looked at.
 func newPageTable(pid int, s *abi.Shared) *pageTable {
 	return &pageTable{pid: pid, shared: s, saved: map[uint64]uint64{}, written: map[uint64]uint64{}}
 }
@@ -52,7 +53,9 @@ const (
 	pageExclusive = 1 << 56 // mapped by one process only
 )
 
-// snapshot puts all pages that are in memory into the region table, to be saved.
+// snapshot puts all pages that are in memory into the region table, to be saved. Copies lie one
+// after the other in the memory for backups. Pages that were never touched are left out: they are
+// zero, and are put back by dropping them.
 func (t *pageTable) snapshot() error {
 	at := t.shared.Backup
 	all := map[uint64]uint64{}
@@ -75,8 +78,9 @@ func (t *pageTable) snapshot() error {
 	return t.fill(all)
 }
 
-// scan adds the pages that the worker has written and the table lacks, and
-// reports whether there were any.
+// scan adds the pages that the worker has written and the table lacks, and reports whether there
+// were any. A page that is in memory and of the worker alone was written, unless it is still that
+// of its file. One that was swapped out may have been.
 func (t *pageTable) scan() (added bool, err error) {
 	err = t.look(func(_ mapping, page, entry uint64) error {
 		isWritten := entry&pageSwapped != 0 ||
@@ -93,8 +97,9 @@ func (t *pageTable) scan() (added bool, err error) {
 	return true, t.fill(t.written)
 }
 
-// fill makes the region table of pages. If they are in too many pieces, pages
-// between them that need not be put back fill the gaps, where those were saved.
+// fill makes the region table of pages. If they are in too many pieces, pages between them that
+// need not be put back fill the gaps, where those were saved. To put back a page that was not
+// written is only a waste.
 func (t *pageTable) fill(pages map[uint64]uint64) error {
 	sorted := slices.Sorted(maps.Keys(pages))
 	for _, gap := range []uint64{0, backupBytes} {
@@ -107,8 +112,10 @@ func (t *pageTable) fill(pages map[uint64]uint64) error {
 	return errors.New("the memory that the program writes is in too many pieces to be put back")
 }
 
-// joinPages makes regions of pages in ascending order, joining those whose copies
-// are as far from each other as they are, and not further than gap.
+// joinPages makes regions of pages in ascending order, joining those whose copies are as far from
+// each other as they are, and not further than gap. A region without a copy is one of zeros, and
+// has no pages but its own, since nobody knows what is in a gap. The order of the regions is that
+// of the addresses.
 func joinPages(sorted []uint64, copies map[uint64]uint64, gap uint64) []abi.Region {
 	var regions []abi.Region
 	for _, page := range sorted {
@@ -128,8 +135,8 @@ func joinPages(sorted []uint64, copies map[uint64]uint64, gap uint64) []abi.Regi
 	return regions
 }
 
-// look shows every page of the worker's writable memory to a function, with its
-// entry in the page map.
+// look shows every page of the worker's writable memory to a function, with its entry in the page
+// map. The first error of the function ends it. The worker must not execute meanwhile.
 func (t *pageTable) look(see func(m mapping, page, entry uint64) error) error {
 	mappings, err := writableMappings(t.pid)
 	if err != nil {
@@ -148,7 +155,8 @@ func (t *pageTable) look(see func(m mapping, page, entry uint64) error) error {
 	return nil
 }
 
-// lookAt shows every page of a mapping to a function. The page map has 8 bytes for each page.
+// lookAt shows every page of a mapping to a function. The page map has 8 bytes for each page. It is
+// read in batches, each with one system call.
 func lookAt(pagemap io.ReaderAt, m mapping, see func(m mapping, page, entry uint64) error) error {
 	const batch = 1 << 13
 	var entries [8 * batch]byte
@@ -167,7 +175,8 @@ func lookAt(pagemap io.ReaderAt, m mapping, see func(m mapping, page, entry uint
 	return nil
 }
 
-// writableMappings lists the mappings that a process does not share and can write.
+// writableMappings lists the mappings that a process does not share and can write. Executable ones
+// are left out: code does not change.
 func writableMappings(pid int) ([]mapping, error) {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -178,6 +187,7 @@ func writableMappings(pid int) ([]mapping, error) {
 }
 
 // readMappings reads lines of /proc/PID/maps: addresses, permissions, offset, device, inode, path.
+// Lines that are shorter, or of other permissions, are skipped.
 func readMappings(file io.Reader) (list []mapping, err error) {
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {

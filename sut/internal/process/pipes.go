@@ -14,13 +14,15 @@ import (
 // ErrGone is the error of waiting for a process that has ended.
 var ErrGone = errors.New("the worker has ended")
 
-// pipes carry commands and answers, each of which is a byte.
+// pipes carry commands and answers, each of which is a byte. Checker and process take turns, so
+// there is never more than one byte in either.
 type pipes struct {
 	commands *os.File
 	answers  *os.File
 }
 
-// open makes the pipes and returns the ends that are the process's.
+// open makes the pipes and returns the ends that are the process's. The caller closes those when
+// the process has inherited them. On an error close frees the others.
 func (p *pipes) open() (commands, answers *os.File, err error) {
 	if commands, p.commands, err = blockingPipe(); err != nil {
 		return nil, nil, err
@@ -52,7 +54,7 @@ func blockingPipe() (in, out *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
 }
 
-// Send sends a command.
+// Send sends a command. If the process has ended, the error is EPIPE: see Explain.
 func (p *pipes) Send(command byte) error {
 	if err := writeByte(p.commands, command); err != nil {
 		return fmt.Errorf("the worker does not take commands: %w", err)
@@ -60,7 +62,8 @@ func (p *pipes) Send(command byte) error {
 	return nil
 }
 
-// Receive waits for the next answer. The error is ErrGone if the process has ended.
+// Receive waits for the next answer. The error is ErrGone if the process has ended. It has no time
+// limit: the watchdog ends a process that does not answer.
 func (p *pipes) Receive() (answer byte, err error) {
 	answer, err = readByte(p.answers)
 	switch {
@@ -81,7 +84,8 @@ func (p *pipes) Expect(want byte) error {
 	return err
 }
 
-// ended reports whether the process has ended, if it was about to.
+// ended reports whether the process has ended, if it was about to. Its end shows at the pipe of
+// answers, of which it has the only other end. A little later than at its memory, so it waits.
 func (p *pipes) ended() bool {
 	const soon = 200 // ms
 	poll := []unix.PollFd{{Fd: int32(p.answers.Fd())}}

@@ -20,7 +20,7 @@ import (
 	"github.com/tandem-mc/tandem/sut/internal/toolchain"
 )
 
-// Options of a process.
+// Options of a process. They are the same for all its executions.
 type Options struct {
 	Args        []string
 	Env         []string // NAME=VALUE, in addition to a fixed small environment
@@ -52,7 +52,9 @@ type Process struct {
 	watchdog
 }
 
-// Start starts a process, which then has to be prepared.
+// Start starts a process, which then has to be prepared. It gives the program its fixed
+// surroundings, and stops it at main. The error is that of the kernel, such as a lack of memory;
+// nothing is left then. Close frees what the process has.
 func Start(program *toolchain.Program, o Options) (*Process, error) {
 	p := &Process{program: program, options: o}
 	memory, err := memoryFile("tandem", int64(unsafe.Sizeof(abi.Shared{})))
@@ -89,7 +91,8 @@ func (p *Process) mapMemory(memory *os.File) (err error) {
 	return nil
 }
 
-// spawn starts the process, with its standard streams, the shared memory and both pipes.
+// spawn starts the process, with its standard streams, the shared memory and both pipes. The
+// process inherits the descriptors 3, 4 and 5, whose order the runtime knows.
 func (p *Process) spawn(memory *os.File) error {
 	stdin, err := standardInput(p.options.Stdin)
 	if err != nil {
@@ -109,6 +112,7 @@ func (p *Process) spawn(memory *os.File) error {
 	defer in.Close()
 	defer out.Close()
 	p.command = exec.Command(p.program.Path, p.options.Args...)
+	// The name of the file differs from run to run.
 	p.command.Args[0] = p.program.Name()
 	p.command.Dir = p.options.Dir
 	p.command.Env = p.environment()
@@ -125,7 +129,9 @@ func (p *Process) spawn(memory *os.File) error {
 	return nil
 }
 
-// environment is fixed, so that no execution depends on who started the checker.
+// environment is fixed, so that no execution depends on who started the checker. What the user
+// wants to be there comes last, and so wins. The collector is off: it runs where the program asks
+// for it.
 func (p *Process) environment() []string {
 	mode := "snapshot"
 	if p.options.Fork {
@@ -146,7 +152,7 @@ func (p *Process) Pid() int { return p.command.Process.Pid }
 // Kill ends the process at once. It may be called at any time, from any goroutine.
 func (p *Process) Kill() { p.command.Process.Kill() }
 
-// Close ends the process and frees what it holds.
+// Close ends the process and frees what it holds. It may be called several times.
 func (p *Process) Close() {
 	if p.command != nil && p.command.Process != nil && p.command.ProcessState == nil {
 		p.command.Process.Kill()
@@ -165,6 +171,7 @@ func (p *Process) release() {
 	}
 	p.stdout, p.stderr = nil, nil
 	if p.memory != nil {
+		// The watchdog must not look at memory that is gone.
 		p.mapped.Lock()
 		unix.Munmap(p.memory)
 		p.memory, p.Shared = nil, nil
@@ -177,7 +184,8 @@ func (p *Process) release() {
 }
 
 // Prepare waits for the program to arrive at main, and has it copy its pages. The process is then
-// ready for its first execution.
+// ready for its first execution. With Options.Fork it only waits. The error is ErrGone if the
+// program has ended before main.
 func (p *Process) Prepare() error {
 	defer p.Disarm()
 	if err := p.Expect(abi.AnswerReady); err != nil || p.options.Fork {
@@ -198,7 +206,9 @@ func (p *Process) Prepare() error {
 }
 
 // PutBackNewPages adds the pages that the last execution was the first to write to the region
-// table, and has them put back, until that writes no others. It is called after each execution.
+// table, and has them put back, until that writes no others. It is called after each execution. The
+// worker counts its page faults: without new ones it has written no new pages, and nothing is read.
+// To put pages back may itself cause faults, hence the loop.
 func (p *Process) PutBackNewPages() error {
 	if p.options.Fork {
 		return nil
@@ -222,7 +232,8 @@ func (p *Process) PutBackNewPages() error {
 	return nil
 }
 
-// orGone is the error, or that the process has ended, if that explains it.
+// orGone is the error, or that the process has ended, if that explains it. A process that ends
+// takes its files in /proc with it, so other errors follow from that.
 func (p *Process) orGone(err error) error {
 	if p.ended() {
 		return ErrGone
@@ -230,7 +241,8 @@ func (p *Process) orGone(err error) error {
 	return err
 }
 
-// Explain adds what is known about the end of the process to an error.
+// Explain adds what is known about the end of the process to an error: that the watchdog has ended
+// it, and where, or how it ended by itself and what it wrote last. Other errors stay as they are.
 func (p *Process) Explain(err error) error {
 	if at := p.hung.Load(); at != nil {
 		return fmt.Errorf("the program ran for %v without a visible operation (a long computation, or a "+

@@ -21,8 +21,8 @@ type Processor struct {
 	stays    bool // the goroutine that calls Share is there
 }
 
-// claim ties a process to the processor, which is chosen by the first. It is a
-// matter of speed only: where it cannot be done, nothing happens.
+// claim ties a process to the processor, which is chosen by the first. It is a matter of speed
+// only: where it cannot be done, nothing happens. A container, for instance, may forbid it.
 func (p *Processor) claim(pid int) {
 	if !p.chosen {
 		p.choose(pid)
@@ -30,7 +30,8 @@ func (p *Processor) claim(pid int) {
 	p.known = p.chosen && unix.SchedSetaffinity(pid, &p.one) == nil
 }
 
-// choose takes one of the processors. Several workers spread.
+// choose takes one of the processors. Several workers spread. It takes the one whose number among
+// the allowed ones follows from the process ID, or from Number.
 func (p *Processor) choose(pid int) {
 	if p.Number > 0 {
 		pid = os.Getpid() + p.Number

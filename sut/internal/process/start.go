@@ -16,7 +16,8 @@ const (
 // startOnThread starts a process from a thread that lives until stop is closed: the kernel takes
 // the end of the thread for that of the parent. Each process has its arguments at the same
 // addresses, since the trace of a panic shows these. Where the addresses cannot be fixed, outputs
-// may differ, and whoever notices that says so.
+// may differ, and whoever notices that says so. The personality is put back, since the thread goes
+// back to the pool of the runtime.
 func startOnThread(process *exec.Cmd, stop <-chan struct{}) error {
 	started := make(chan error)
 	go func() {

@@ -8,9 +8,9 @@ import (
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
 
-// editAtomics gives the functions of sync/atomic, which are assembly, bodies in
-// Go that begin with a point. The compiler knows these functions by name, and has
-// instructions in their place unless it is told not to: see compilerFlags.
+// editAtomics gives the functions of sync/atomic, which are assembly, bodies in Go that begin with
+// a point. The compiler knows these functions by name, and has instructions in their place unless
+// it is told not to: see compilerFlags. They are in two files; the first one gets what both need.
 func editAtomics(e *editor, first bool) {
 	for _, d := range e.tree.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -89,7 +89,8 @@ func (e *editor) callMethod(f *ast.FuncDecl, name, method string) {
 	e.replace(e.offset(call.Pos()), e.offset(rest), method+"(")
 }
 
-// onlyCall finds the one call of a function in another, or notes that it is not there.
+// onlyCall finds the one call of a function in another, or notes that it is not there. Code that
+// calls it more often is not known, and is no supported release.
 func (e *editor) onlyCall(f *ast.FuncDecl, name string) *ast.CallExpr {
 	var found []*ast.CallExpr
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -131,7 +132,7 @@ var atomicTypes = map[string]struct{ operand, suffix, delta, mask, size string }
 }
 
 // atomicBody is the body of a function of sync/atomic that has none; empty if it gets one
-// elsewhere.
+// elsewhere. Names are an operation and a type, such as CompareAndSwapInt32.
 func atomicBody(f *ast.FuncDecl) string {
 	name := f.Name.Name
 	pointer, ok := f.Type.Params.List[0].Type.(*ast.StarExpr).X.(*ast.Ident)
@@ -152,7 +153,9 @@ var loadPointer = "//go:nosplit\n//go:noinline\n" +
 	atomicNote("race.Enabled", "addr", "atomicLoad") + "; return }"
 
 // atomicOperation is the body of a function that performs an operation of sync/atomic on the
-// variable of a type at address. Its results have the names that they have in doc.go.
+// variable of a type at address. Its results have the names that they have in doc.go. Types are
+// int32, uint32, int64, uint64 and uintptr. Operations between signed numbers are those of unsigned
+// ones of the same size.
 func atomicOperation(operation, typ, address string) string {
 	t := atomicTypes[typ]
 	addr := "(*" + t.operand + ")(unsafe.Pointer(" + address + "))"
@@ -166,6 +169,7 @@ func atomicOperation(operation, typ, address string) string {
 	case "Swap":
 		body = "old = " + typ + "(ia.Xchg" + t.suffix + "(" + addr + ", " + convert("new") + "))"
 	case "CompareAndSwap":
+		// Whether it swaps is known beforehand, and one that does not only reads.
 		point = fmt.Sprintf("tandemPointToSwap(unsafe.Pointer(%s), uint64(%s), %s)", address,
 			convert("old"), t.size)
 		kind, body = "atomicSwapKind(swapped)",
@@ -181,7 +185,8 @@ func atomicOperation(operation, typ, address string) string {
 	return " { " + point + "; " + body + "; " + atomicNote("race.Enabled", address, kind) + "; return }"
 }
 
-// atomicNote tells the race detector, if there is one, what has been done.
+// atomicNote is a statement that tells the race detector, if there is one, what has been done. It
+// comes after the operation: a swap that has failed only reads.
 func atomicNote(detecting, addr, kind string) string {
 	return "if " + detecting + " { tandemAtomic(unsafe.Pointer(" + addr + "), " + kind + ") }"
 }

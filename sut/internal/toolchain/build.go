@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// BuildOptions say what to build.
+// BuildOptions say what to build. A pattern that matches no package of the program is an error.
 type BuildOptions struct {
 	Dir     string // where the go command runs
 	Package string // as the go command takes it
@@ -44,7 +44,8 @@ const (
 	RacesAll    = "all"    // all of the standard library and of other modules
 )
 
-// Program is a program built to be run by workers.
+// Program is a program built to be run by workers. It does not change, and may be used by several
+// workers at the same time. The file is the caller's.
 type Program struct {
 	Path       string   // of the executable
 	ImportPath string   // of its main package; of tests, that of the package and .test
@@ -92,7 +93,8 @@ type listedPackage struct {
 // ErrNoTests is the error of building the tests of a package that has none.
 var ErrNoTests = errors.New("no test files")
 
-// cgoLine is where a package that uses cgo imports "C".
+// cgoLine is where a package that uses cgo imports "C". Where the file cannot be read it is the
+// file.
 func (p *listedPackage) cgoLine() string {
 	path := filepath.Join(p.Dir, p.CgoFiles[0])
 	files := token.NewFileSet()
@@ -108,8 +110,9 @@ func (p *listedPackage) cgoLine() string {
 	return path
 }
 
-// Build compiles a main package, or the tests of a package. Programs that need
-// cgo are refused.
+// Build compiles a main package, or the tests of a package. Programs that need cgo are refused.
+// What is wrong with the user's code is an error with the messages of the compiler. The error of
+// tests that are not there is ErrNoTests.
 func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error) {
 	if strings.HasPrefix(o.Package, "-") { // the go command would take it for a flag
 		return nil, fmt.Errorf("%q is no package: its name begins with a dash", o.Package)
@@ -117,6 +120,7 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	if strings.Contains(o.Package, "...") {
 		return nil, fmt.Errorf("%s may be several packages: name one", o.Package)
 	}
+	// The list comes first: it is quick, and says what can be refused before anything is compiled.
 	packages, err := t.list(ctx, o)
 	if err != nil {
 		return nil, err
@@ -188,7 +192,9 @@ func (t *Toolchain) Packages(
 	return list, nil
 }
 
-// list returns the packages that a program is made of, the main one last.
+// list returns the packages that a program is made of, the main one last. Without cgo the go
+// command leaves files out that need it, and the build would fail for other reasons or use
+// something else. So where there are such files it is asked again, with cgo.
 func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, error) {
 	packages, err := t.runList(ctx, o, "CGO_ENABLED=0")
 	if err == nil && !slices.ContainsFunc(packages, listedPackage.mayUseCgo) {
@@ -204,7 +210,8 @@ func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, 
 	return packages, cmp.Or(err, cgoErr)
 }
 
-// mayUseCgo reports whether a package has files that are left out where there is no cgo.
+// mayUseCgo reports whether a package has files that are left out where there is no cgo. It errs on
+// the side of yes: then go list is asked once more.
 func (p listedPackage) mayUseCgo() bool {
 	return !p.Standard && slices.ContainsFunc(p.IgnoredGoFiles, func(name string) bool {
 		content, err := os.ReadFile(filepath.Join(p.Dir, name))
@@ -212,7 +219,8 @@ func (p listedPackage) mayUseCgo() bool {
 	})
 }
 
-// runList runs go list, with one more variable in its environment.
+// runList runs go list, with one more variable in its environment. Errors of packages are in the
+// list, so that the first of them can be told as the user knows it.
 func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
 	args := []string{"list", "-deps", "-e",
 		"-json=ImportPath,Dir,Name,Standard,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Module,Error"}
@@ -258,7 +266,8 @@ func decodeList(out []byte) (packages []listedPackage, err error) {
 	}
 }
 
-// modulesOf maps the packages of other modules to the paths of these.
+// modulesOf maps the packages of other modules to the paths of these. Those of the standard library
+// and of main modules are not in it.
 func modulesOf(packages []listedPackage) map[string]string {
 	list := map[string]string{}
 	for _, p := range packages {
@@ -269,8 +278,8 @@ func modulesOf(packages []listedPackage) map[string]string {
 	return list
 }
 
-// openPatterns says where goroutines may be preempted: in the main module and
-// where the user wants it.
+// openPatterns says where goroutines may be preempted: in the main module and where the user wants
+// it. The main package is called main in the names of its functions, whatever its path.
 func openPatterns(packages []listedPackage, more []string) []string {
 	open := []string{"main"}
 	if last := len(packages) - 1; strings.HasSuffix(packages[last].ImportPath, ".test") {
@@ -289,7 +298,8 @@ func openPatterns(packages []listedPackage, more []string) []string {
 	return open
 }
 
-// unmatched is a pattern that names no package of the program, and is none of the special ones.
+// unmatched is a pattern that names no package of the program, and is none of the special ones. It
+// would be a misspelt name, and whoever gave it would rely on it.
 func unmatched(packages []listedPackage, patterns []string, special ...string) (string, bool) {
 	for _, pattern := range patterns {
 		if !slices.Contains(special, pattern) && !slices.ContainsFunc(packages, func(p listedPackage) bool {
@@ -305,7 +315,8 @@ func unmatched(packages []listedPackage, patterns []string, special ...string) (
 // is a part of the operations that it offers, even where it is in the main module.
 const annotations = "github.com/tandem-mc/tandem"
 
-// matchesAny reports whether a path is one of the patterns, PATH or PATH/....
+// matchesAny reports whether a path is one of the patterns, PATH or PATH/.... Other wildcards of
+// the go command are not known here.
 func matchesAny(patterns []string, path string) bool {
 	for _, p := range patterns {
 		base, tree := strings.CutSuffix(p, "/...")
@@ -316,7 +327,8 @@ func matchesAny(patterns []string, path string) bool {
 	return false
 }
 
-// command is a run of the patched go command in a directory, for linux/amd64 and without cgo.
+// command is a run of the patched go command in a directory, for linux/amd64 and without cgo. The
+// toolchain must not switch to another release, even if go.mod asks for that.
 func (t *Toolchain) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(t.Root, "bin", "go"), args...)
 	cmd.Dir = dir
@@ -338,7 +350,8 @@ func (t *Toolchain) goCommand(ctx context.Context, dir string, args ...string) (
 	return out, commandError(err)
 }
 
-// HashFile is what the content of a file is known by: Program.Hash, and what else a check rests on.
+// HashFile is what the content of a file is known by, in hexadecimal (SHA-256): Program.Hash, and
+// what else a check rests on.
 func HashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

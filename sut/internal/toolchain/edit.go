@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// source is a file of the standard library under edit. Every edit names an
-// anchor that has to occur exactly once; otherwise this release of Go is one
-// whose internals are not known, and the error says so.
+// source is a file of the standard library under edit. Every edit names an anchor that has to occur
+// exactly once; otherwise this release of Go is one whose internals are not known, and the error
+// says so. Edits refer to the text as it was, and are made at the end, all at once.
 type source struct {
 	path  string // below GOROOT/src
 	text  []byte
@@ -27,7 +27,8 @@ type replacement struct {
 	text     string
 }
 
-// anchorError says which anchor of which file was not found as expected.
+// anchorError says which anchor of which file was not found as expected. The release of Go is then
+// not supported.
 type anchorError struct {
 	path, anchor string
 	found        int
@@ -54,7 +55,8 @@ func parseSource(path string, text []byte) (*source, error) {
 // offset is where a position is in the text.
 func (s *source) offset(p token.Pos) int { return s.files.Position(p).Offset }
 
-// function finds a function by name, or a method by Type.Name.
+// function finds a function by name, or a method by Type.Name. There may be several of that name in
+// files for other systems, but not in this one.
 func (s *source) function(name string) (*ast.FuncDecl, error) {
 	var found []*ast.FuncDecl
 	for _, d := range s.tree.Decls {
@@ -83,12 +85,15 @@ func functionName(f *ast.FuncDecl) string {
 	return ""
 }
 
-// replace notes an edit: the bytes from one offset to another become a text.
+// replace notes an edit: the bytes from one offset to another become a text. Edits must not
+// overlap, but several may insert something at the same place.
 func (s *source) replace(from, to int, text string) {
 	s.edits = append(s.edits, replacement{from, to, text})
 }
 
-// enter inserts a statement at the start of a function.
+// enter inserts a statement at the start of a function. It stays on the line of the function, so
+// that the numbers of lines, which positions in messages rest on, do not change. Later calls come
+// after.
 func (s *source) enter(function, statement string) error {
 	f, err := s.function(function)
 	if err != nil {
@@ -99,7 +104,8 @@ func (s *source) enter(function, statement string) error {
 	return nil
 }
 
-// before inserts a statement before the one whose first line contains anchor.
+// before inserts a statement before the one whose first line contains anchor. Blocks inside of
+// blocks are searched, too.
 func (s *source) before(function, anchor, statement string) error {
 	f, err := s.function(function)
 	if err != nil {
@@ -127,8 +133,8 @@ func (s *source) before(function, anchor, statement string) error {
 	return nil
 }
 
-// swap replaces the only occurrence of old in a function, or in the file where
-// the function is "".
+// swap replaces the only occurrence of old in a function, or in the file where the function is "".
+// Without a function it works for assembly, too.
 func (s *source) swap(function, old, text string) error {
 	from, to := 0, len(s.text)
 	if function != "" {
@@ -171,7 +177,8 @@ func (s *source) add(text string) error {
 	return nil
 }
 
-// result is the text with all edits made.
+// result is the text with all edits made. Those at the same place stay in the order in which they
+// were noted.
 func (s *source) result() []byte {
 	sort.SliceStable(s.edits, func(i, j int) bool { return s.edits[i].from < s.edits[j].from })
 	var b bytes.Buffer

@@ -13,7 +13,8 @@ type patch struct {
 	edit func(*editor)
 }
 
-// editor applies edits to a source until one fails.
+// editor applies edits to a source until one fails. So a list of edits needs no checks in between.
+// Edits after an error have no effect.
 type editor struct {
 	*source
 	err error
@@ -34,7 +35,7 @@ func (e *editor) swap(function, old, text string) { e.do(e.source.swap(function,
 func (e *editor) field(structure, text string)    { e.do(e.source.field(structure, text)) }
 func (e *editor) add(text string)                 { e.do(e.source.add(text)) }
 
-// point makes a function a visible operation. object and state are pointers.
+// point makes a function a visible operation. object and state are pointers. Both may be nil.
 func (e *editor) point(function string, op int, object, state string) {
 	e.enter(function, pointCall(op, object, state))
 }

@@ -14,7 +14,7 @@ func (t *Toolchain) userTags(o BuildOptions) []string {
 }
 
 // tags are all build tags, as a flag. They take the place of those of GOFLAGS. Race makes the
-// standard library tell the detector how it synchronises.
+// standard library tell the detector how it synchronises; the detector itself is that of the overlay.
 func (t *Toolchain) tags(o BuildOptions) []string {
 	list := t.userTags(o)
 	if len(o.Races) > 0 {
@@ -37,7 +37,8 @@ func tagsIn(goFlags string) (list []string) {
 	return list
 }
 
-// isOwn reports whether a package is in the main module.
+// isOwn reports whether a package is in the main module. The package of annotations is a part of
+// the checker, even in Tandem's own module.
 func (p *listedPackage) isOwn() bool {
 	return p.Module != nil && p.Module.Main && p.ImportPath != annotations
 }
@@ -47,7 +48,8 @@ func (p *listedPackage) isDirect() bool {
 	return p.Module != nil && !p.Module.Main && !p.Module.Indirect && p.ImportPath != annotations
 }
 
-// directModules are the modules of a program that are watched as direct dependencies.
+// directModules are the modules of a program that are watched as direct dependencies, sorted, each
+// once; nil if that was not asked for.
 func directModules(packages []listedPackage, races []string) (modules []string) {
 	if !slices.Contains(races, RacesDirect) {
 		return nil
@@ -61,7 +63,8 @@ func directModules(packages []listedPackage, races []string) (modules []string) 
 	return slices.Compact(modules)
 }
 
-// watched reports whether accesses to memory in a package are looked at.
+// watched reports whether accesses to memory in a package are looked at. The lowest packages would
+// call the detector from within itself.
 func (p *listedPackage) watched(races []string) bool {
 	if matchesAny(lowest, p.ImportPath) || matchesAny(patched, p.ImportPath) {
 		return false

@@ -40,7 +40,8 @@ const (
 const maxEntryBytes = 512 << 20
 
 // link runs the go command with args, which leave out the output, writes o.Output and returns its
-// hash.
+// hash. Build errors of an entry are tried again without it, so an entry can only make a build
+// faster.
 func (t *Toolchain) link(
 	ctx context.Context, o BuildOptions, main listedPackage, args []string,
 ) (hash string, err error) {
@@ -72,7 +73,7 @@ func (t *Toolchain) link(
 }
 
 // entryName names the entry of a program. Two programs of one name would only displace each other:
-// the go command looks at what they are made of.
+// the go command looks at what they are made of. So it need not name the sources.
 func entryName(root string, o BuildOptions, main listedPackage, args []string) string {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
@@ -119,7 +120,8 @@ func lockEntry(dir string) *linkEntry {
 	return nil
 }
 
-// link has to, which writes a file, write the program of the entry and copies it to output.
+// link has to, which writes a file, write the program of the entry and copies it to output. The
+// hash that was noted says that the program is whole, and not cut off by an interruption.
 func (k *linkEntry) link(to func(file string) error, output string) (hash string, err error) {
 	program, note := filepath.Join(k.dir, entryProgram), filepath.Join(k.dir, entryHash)
 	noted, _ := os.ReadFile(note)
@@ -144,7 +146,8 @@ func (k *linkEntry) link(to func(file string) error, output string) (hash string
 	return hash, err
 }
 
-// copyAndHash makes a copy of a program and returns what HashFile returns for both.
+// copyAndHash makes a copy of a program and returns what HashFile returns for both. The old file is
+// removed and not written over: it may be running.
 func copyAndHash(from, to string) (hash string, err error) {
 	in, err := os.Open(from)
 	if err != nil {

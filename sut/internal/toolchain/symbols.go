@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// symbols resolves program counters of an executable.
+// symbols resolves program counters of an executable. It is only read, so several goroutines may
+// ask at the same time.
 type symbols struct {
 	table      *gosym.Table
 	returnStub uint64 // the entry of runtime.tandemReturn
@@ -22,7 +23,8 @@ type Position struct {
 
 func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
-// readSymbols reads the table of functions and lines of an executable.
+// readSymbols reads the table of functions and lines of an executable. It is that of the runtime,
+// which is there without debugging information, too.
 func readSymbols(path string) (*symbols, error) {
 	f, err := elf.Open(path)
 	if err != nil {
@@ -97,8 +99,8 @@ func packageOf(function string) string {
 	return strings.ReplaceAll(path[:slash+dot], "%2e", ".")
 }
 
-// IsOwn reports whether a place is in the code that goroutines may be preempted
-// in: the main module and what the user named.
+// IsOwn reports whether a place is in the code that goroutines may be preempted in: the main module
+// and what the user named. Functions are named by the paths of their packages.
 func (p *Program) IsOwn(at Position) bool {
 	for _, pattern := range p.Open {
 		base := strings.TrimSuffix(pattern, "/...")

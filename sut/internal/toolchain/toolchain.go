@@ -23,8 +23,8 @@ import (
 	"github.com/tandem-mc/tandem/sut/overlay"
 )
 
-// Toolchain is a copy of a Go distribution whose runtime lets itself be
-// controlled. It is made of hard links but for the files that differ.
+// Toolchain is a copy of a Go distribution whose runtime lets itself be controlled. It is made of
+// hard links but for the files that differ. Several builds may run at the same time.
 type Toolchain struct {
 	Root    string // its GOROOT
 	Version string // as `go env GOVERSION` prints it
@@ -35,9 +35,9 @@ type Toolchain struct {
 // supported are the releases whose internals the patch knows.
 var supported = []string{"go1.25", "go1.26", "go1.27"}
 
-// New returns the patched twin of the Go distribution that the go
-// command uses in dir, making it below cache if it is not there yet. It may be
-// called at the same time by several processes.
+// New returns the patched twin of the Go distribution that the go command uses in dir, making it
+// below cache if it is not there yet. It may be called at the same time by several processes. An
+// error says what to do where the release or the machine is not supported.
 func New(ctx context.Context, dir, cache string) (*Toolchain, error) {
 	values, err := goEnvironment(ctx, dir, "GOROOT", "GOFLAGS", "GOVERSION", "GOARCH", "GOOS")
 	if err != nil {
@@ -74,8 +74,9 @@ func New(ctx context.Context, dir, cache string) (*Toolchain, error) {
 // unusedFor is how long a patched distribution is kept that nobody asks for.
 const unusedFor = 7 * 24 * time.Hour
 
-// forgetUnused removes patched distributions, finished or not, that have not
-// been in use for a while. What cannot be removed stays.
+// forgetUnused removes patched distributions, finished or not, that have not been in use for a
+// while. What cannot be removed stays. Releases come and go, and each change of the patch makes
+// another one.
 func forgetUnused(cache string) {
 	entries, err := os.ReadDir(cache)
 	if err != nil {
@@ -100,7 +101,8 @@ func isSupported(version string) bool {
 	return false
 }
 
-// goEnvironment asks the user's go command for variables.
+// goEnvironment asks the user's go command for variables, in the directory of the package: go.mod
+// may select another release there.
 func goEnvironment(ctx context.Context, dir string, names ...string) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"env"}, names...)...)
 	cmd.Dir = dir
@@ -115,7 +117,7 @@ func goEnvironment(ctx context.Context, dir string, names ...string) ([]string, 
 	return lines, nil
 }
 
-// commandError adds what a failed command wrote to its standard error.
+// commandError adds what a failed command wrote to its standard error, where it says what is wrong.
 func commandError(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
@@ -124,8 +126,8 @@ func commandError(err error) error {
 	return err
 }
 
-// patchedFiles returns the files of the distribution that are replaced or
-// added, by path below GOROOT/src.
+// patchedFiles returns the files of the distribution that are replaced or added, by path below
+// GOROOT/src. An anchor that is not found is an *anchorError.
 func patchedFiles(goroot string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, p := range slices.Concat(patches, preinit) {
@@ -180,7 +182,8 @@ func adaptToRelease(goroot string, files map[string][]byte) error {
 	return nil
 }
 
-// digest names a set of patched files of a distribution.
+// digest names a set of patched files of a distribution. Another patch, or another distribution,
+// has another name, so none is ever changed in place.
 func digest(goroot string, files map[string][]byte) string {
 	h := sha256.New()
 	fmt.Fprintln(h, goroot)
@@ -231,8 +234,8 @@ func makeRoot(goroot, root string, files map[string][]byte) error {
 	return err
 }
 
-// linkTree makes to a copy of from by hard links, or by copying where the two
-// are on different file systems.
+// linkTree makes to a copy of from by hard links, or by copying where the two are on different file
+// systems. Symbolic links are kept as they are.
 func linkTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
