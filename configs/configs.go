@@ -123,14 +123,16 @@ func (b *Bounds) SetTime(most time.Duration) {
 // The greatest bounds, and the greatest size of a file. A number beyond these is taken for a typing
 // error. They are the same for keys of a file and for flags.
 const (
-	// Executions take a tenth of a millisecond at the least, so these take more than a day.
-	MaxExecutions   = 1_000_000_000
-	MaxDepth        = 1_000_000
-	MaxTime         = 30 * 24 * time.Hour
+	MaxExecutions = 1_000_000_000
+	// A depth is also what preemptions and delays can be at most.
+	MaxDepth = 1_000_000
+	MaxTime  = 30 * 24 * time.Hour
+	// How long peers may be waited for, and how many executions may run at once.
 	MaxPeerPatience = 10 * time.Minute
 	MaxWorkers      = 256
 	MaxReadyTimeout = 10 * time.Minute
-	MaxFileSize     = 1 << 20 // bytes of YAML
+	// A configuration is written by hand. Files that it names have their own bound.
+	MaxFileSize = 1 << 20 // bytes of YAML
 )
 
 // Bounds of what the program finds in an execution. More than these would not be explored in any
@@ -154,13 +156,16 @@ const (
 	MaxPeerTimers = 100
 )
 
-// Quiescences are the ways to tell that the peers are quiescent, the default first.
+// Quiescences are the ways to tell that the peers are quiescent, the default first. With auto it is
+// ebpf where the kernel has what that needs.
 var Quiescences = []string{"auto", "procfs", "ebpf"}
 
-// Backends are what can take checkpoints of the peers, the default first.
+// Backends are what can take checkpoints of the peers, the default first. With auto it is memory as
+// long as the peers can be saved there.
 var Backends = []string{"auto", "criu", "memory"}
 
-// Scopes are those of the I/O cache, the default first.
+// Scopes are those of the I/O cache, the default first. With auto it is connection, and samples
+// audit that.
 var Scopes = []string{"group", "connection", "auto"}
 
 // Strategies are the names of the checkpoint strategies, in the order of how often they take one.
@@ -309,6 +314,7 @@ func readFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	// One byte more shows that there are more.
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, err

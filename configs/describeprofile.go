@@ -58,6 +58,7 @@ type fileText struct {
 // a program, that is the file "program" beside the configuration. What is printed can be parsed
 // again, and then is the same group of peers.
 func ProfileYAML(p peers.Profile) ([]byte, error) {
+	// A profile without a program of its own cannot be expanded without one.
 	a := peers.Parameters{}
 	if p.Program == "" {
 		a.Program = []byte("the user's program")
@@ -66,6 +67,7 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The keys are those of the schema; a test parses what is printed.
 	text := profileText{Binds: g.Binds}
 	if g.ReadyTimeout != 0 {
 		text.ReadyTimeout = g.ReadyTimeout.String()
@@ -87,6 +89,7 @@ func ProfileYAML(p peers.Profile) ([]byte, error) {
 	for _, f := range g.Files {
 		t := fileText{Path: f.Path, Mode: fmt.Sprintf("%04o", f.Mode)}
 		switch content := string(f.Content); {
+		// It is told by its content, since a profile may put it anywhere.
 		case a.Program != nil && bytes.Equal(f.Content, a.Program):
 			t.From = "program"
 		case utf8.Valid(f.Content):

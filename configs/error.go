@@ -48,6 +48,7 @@ func (e *Error) orNil() error {
 	if len(e.Problems) == 0 {
 		return nil
 	}
+	// Those without a line come first, and those of one line stay in their order.
 	slices.SortStableFunc(e.Problems, func(a, b Problem) int { return a.Line - b.Line })
 	return e
 }

@@ -46,6 +46,7 @@ func ParseFaults(list string) (Faults, error) {
 			return f, err
 		}
 	}
+	// Which kinds can happen at which operations, the environment knows.
 	w := sut.Environment{}
 	f.setTo(&w)
 	return f, w.CheckFaults()
@@ -91,6 +92,7 @@ func (c Config) faultProblems() (problems []Problem) {
 	if len(c.World.FaultPeers) == 0 {
 		return nil
 	}
+	// Without peers each name is wrong.
 	var group peers.Group
 	if c.Group != nil {
 		group = *c.Group

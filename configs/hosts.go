@@ -31,6 +31,7 @@ func (d groupKeys) hosts(group []peers.Peer) (lines []string, problems []Problem
 		names = append(names, h.Key)
 		lines = append(lines, address.String()+" "+h.Key)
 	}
+	// The name of a peer may be one that no host can have.
 	for _, p := range group {
 		if !validHost(p.Name) || slices.Contains(names, p.Name) {
 			continue
@@ -64,7 +65,8 @@ func reachedAt(p peers.Peer) (all []netip.Addr) {
 	return all
 }
 
-// validHost reports whether a name can stand in a hosts file.
+// validHost reports whether a name can stand in a hosts file. An underscore is allowed, since names
+// of containers have some.
 func validHost(name string) bool {
 	const limit = 253 // of the domain name system
 	return name != "" && len(name) <= limit && strings.Trim(name, "."+hostLetters) == "" &&

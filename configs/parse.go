@@ -134,6 +134,7 @@ func parse(file string, data []byte, b beside) (Config, error) {
 func rootOf(data []byte) (root *yaml.Node, problem string) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, next yaml.Node
+	// The second one is only looked for.
 	err := decoder.Decode(&doc)
 	if errors.Is(err, io.EOF) {
 		return &yaml.Node{Kind: yaml.MappingNode, Line: 1}, ""
@@ -148,6 +149,7 @@ func rootOf(data []byte) (root *yaml.Node, problem string) {
 		return nil, "this is not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
 	}
 	root = doc.Content[0]
+	// A file of comments alone is null.
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
 		return &yaml.Node{Kind: yaml.MappingNode, Line: 1}, ""
 	}
@@ -160,6 +162,7 @@ func rootOf(data []byte) (root *yaml.Node, problem string) {
 // decode fills in the defaults. The schema has seen to it that all keys are known and have the
 // right shapes; so an error here is a fault of Tandem.
 func decode(values map[string]any) (document, error) {
+	// Keys that were not given get their defaults, also those inside of bounds.
 	v := viper.New()
 	defaults := Default()
 	v.SetDefault("strategy", defaults.Strategy)
@@ -221,6 +224,7 @@ func (d document) config(b beside) (Config, []Problem) {
 	if c.Races, err = ParseRaces(d.Races); err != nil {
 		problems = append(problems, Problem{Key: "races", What: err.Error()})
 	}
+	// Without a date it stays zero: see Config.Date.
 	if d.Date != "" {
 		if c.Date, err = ParseDate(d.Date, time.Now()); err != nil {
 			problems = append(problems, Problem{Key: "date", What: err.Error()})
@@ -264,7 +268,9 @@ func (d groupKeys) group(b beside) (peers.Group, []Problem) {
 		problems = append(problems, more...)
 		g = g.Merge(one)
 	}
+	// The files of the configuration come after those of profiles, and so take their place.
 	own := peers.Group{Prepare: d.Prepare, Binds: map[string]string{}}
+	// Files of the entries, with an index for what is wrong with each.
 	for i, entry := range d.Files {
 		files, key, err := entry.files(b)
 		// now, when it is known which entry it is: the group has files of profiles, too
@@ -334,6 +340,7 @@ func (e fileEntry) files(b beside) (list []peers.File, key string, err error) {
 		}
 	}
 	if e.Mode != nil {
+		// Mode 0 would be that of a file which nobody can read.
 		bits, err := strconv.ParseUint(*e.Mode, 8, 32)
 		if err != nil || bits == 0 || bits > 0o777 {
 			return nil, ".mode", fmt.Errorf("%.64q is not allowed: give permissions in octal, from 0001 "+

@@ -27,6 +27,7 @@ func ParseDate(text string, now time.Time) (time.Time, error) {
 	if text == "now" {
 		date = now
 	} else if date, err = time.Parse(time.DateOnly, text); err != nil {
+		// Fractions of a second are allowed there, and cut off.
 		date, err = time.Parse(time.RFC3339, text)
 	}
 	if date = date.UTC().Truncate(time.Second); err != nil || date.Year() < minYear || date.Year() > maxYear {

@@ -55,6 +55,7 @@ func (e peerEntry) apply(key string, p *peers.Peer, env []string) (wrong list) {
 		p.Directory = e.WorkingDirectory
 	}
 	if e.User != "" {
+		// The group of the profile is that of its own user.
 		p.User, p.Group = e.User, ""
 	}
 	if e.Group != "" {

@@ -68,6 +68,7 @@ func (c Config) boundProblems() (wrong list) {
 		wrong.add("save_interval", "%v is not allowed: give a duration up to %v, "+
 			"or 0s to save only when the check is interrupted", d, MaxTime)
 	}
+	// A bound of 0 is allowed: no preemptions at all.
 	for _, b := range []struct {
 		key string
 		n   *int
@@ -88,6 +89,7 @@ func (c Config) textProblems() (wrong list) {
 			wrong.add(fmt.Sprintf("args[%d]", i), "%.64q contains a zero byte, which no argument can", arg)
 		}
 	}
+	// Variables of peers are checked by package peers.
 	for i, entry := range c.Env {
 		name, _, ok := strings.Cut(entry, "=")
 		if !ok || name == "" || strings.ContainsRune(entry, 0) {
@@ -157,6 +159,7 @@ func (c Config) maskProblems() (wrong list) {
 // package peers begins with its key. Two are found here, since they are about what is written in
 // the file: an address that is used twice, and how long to wait.
 func groupProblems(g peers.Group) (problems list) {
+	// By the address, the index of the peer that listens there.
 	taken := map[string]int{}
 	for i, p := range g.Peers {
 		for _, address := range strings.Fields(p.Listen) {

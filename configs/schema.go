@@ -170,6 +170,7 @@ func (r *reader) value(key string, n *yaml.Node, f field) (value any, ok bool) {
 	switch f.shape {
 	case texts:
 		return r.texts(key, n)
+	// A single text is taken as it is.
 	case words:
 		if n.Kind == yaml.SequenceNode {
 			list, ok := r.texts(key, n)
@@ -254,6 +255,7 @@ func kindName(n *yaml.Node) string {
 // texts reads a list of texts. All elements are read, also after one that is wrong.
 func (r *reader) texts(key string, n *yaml.Node) (any, bool) {
 	children, ok := r.children(key, n, yaml.SequenceNode, texts)
+	// It is returned also where something was wrong: callers look at ok.
 	list := make([]string, len(children))
 	for i, child := range children {
 		at := fmt.Sprintf("%s[%d]", key, i)
@@ -269,6 +271,7 @@ func (r *reader) texts(key string, n *yaml.Node) (any, bool) {
 func (r *reader) pairs(key string, n *yaml.Node) (any, bool) {
 	children, ok := r.children(key, n, yaml.MappingNode, pairs)
 	var list []pair
+	// Names are told apart by their case.
 	seen := map[string]bool{}
 	for i := 0; i < len(children); i += 2 {
 		name, valid := r.text(key, children[i], text)
@@ -301,6 +304,7 @@ func (r *reader) records(key string, n *yaml.Node, fields map[string]field) (any
 // meant. Its values are those of the known keys.
 func (r *reader) record(key string, n *yaml.Node, fields map[string]field) (any, bool) {
 	children, ok := r.children(key, n, yaml.MappingNode, record)
+	// Keys that are wrong are reported, and not taken.
 	values := map[string]any{}
 	for i := 0; i < len(children); i += 2 {
 		name := children[i].Value
@@ -338,6 +342,7 @@ func printable(name string) string {
 // of the letters, or two.
 func suggestion(name string, fields map[string]field) string {
 	known := slices.Sorted(maps.Keys(fields))
+	// Of names that are as near, the first in the alphabet.
 	nearest := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
 	all := "; known here: " + strings.Join(known, ", ")
 	if distance(name, nearest) > max(2, len(nearest)/3) {
@@ -358,6 +363,7 @@ func distance(a, b string) int {
 		row[j] = j
 	}
 	for i := range len(a) {
+		// What stood at the upper left of the present place in the table.
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {

@@ -51,6 +51,7 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.Environment, 
 	w.SignalLimit = k.SignalLimit
 	report("signal_limit", within(k.SignalLimit, MaxSignalLimit))
 	w.ShortReads, w.ShortWrites = k.ShortReads, k.ShortWrites
+	// Zero stands for none, and is not given as a number.
 	if k.ShortReads != 0 {
 		report("short_reads", within(k.ShortReads, MaxShort))
 	}

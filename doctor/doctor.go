@@ -21,6 +21,7 @@ func Examine(ctx context.Context, profiles []string) ([]ckptd.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Go comes first: without it, nothing else matters.
 	findings := append([]ckptd.Finding{goFinding(patchedGo(ctx))}, ckptd.Probe(ctx, "")...)
 	for _, p := range found {
 		findings = append(findings, programOf(p, exists))
@@ -77,7 +78,8 @@ func goFinding(detail string, err error) ckptd.Finding {
 	return ckptd.Finding{Name: "Go", OK: true, Detail: detail}
 }
 
-// exists reports whether there is a file of this name.
+// exists reports whether there is a file of this name. A file that cannot be looked at is not
+// there.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

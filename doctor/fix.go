@@ -14,12 +14,14 @@ import (
 )
 
 // Fix installs what can be installed on Debian: what checks need, and the programs of the profiles
-// that are named. It needs root. What the installer prints goes to out.
+// that are named. It needs root. What the installer prints goes to out. It changes the machine, and
+// may be called again.
 func Fix(ctx context.Context, profiles []string, out io.Writer) error {
 	found, err := find(profiles)
 	if err != nil {
 		return err
 	}
+	// Names are checked before, so that a misspelt one is found without root.
 	if os.Geteuid() != 0 {
 		return errors.New("installing needs root: run `tandem doctor --fix` as root")
 	}

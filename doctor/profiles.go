@@ -39,7 +39,7 @@ func ProfileState(name string) (string, error) {
 	return text + ".", nil
 }
 
-// stateOf is a finding in one line.
+// stateOf is a finding in one line. It ends a line of a table, so it has no full stop.
 func stateOf(f ckptd.Finding) string {
 	if f.Fix == "" {
 		return f.Detail
@@ -54,6 +54,7 @@ func programOf(p peers.Profile, there func(path string) bool) ckptd.Finding {
 	switch {
 	case p.Program == "":
 		f.Detail = "runs a program of yours"
+	// It is installed, as the finding says already.
 	case there(p.Program):
 	case p.Package != "":
 		f.OK, f.Detail = false, "no "+p.Program

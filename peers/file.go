@@ -63,6 +63,7 @@ func CopyOf(directory fs.FS, to string) ([]File, error) {
 			return fmt.Errorf("%s is a %v: only directories and regular files can be copied",
 				path, info.Mode().Type())
 		}
+		// A directory that is too large is refused before it is read.
 		if total += info.Size(); total > MaxContent || len(all) == MaxFiles {
 			return fmt.Errorf("the directory holds more than %d files, or %d bytes: "+
 				"give one with what the peer needs",

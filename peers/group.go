@@ -67,6 +67,7 @@ func (g Group) FilesChanged() time.Time {
 func (g Group) Behaviours() int {
 	n := g.orders()
 	for _, p := range g.Peers {
+		// A peer without choices behaves in one way.
 		if n *= max(p.Choices, 1); n > MaxChoices {
 			return n // and more
 		}
@@ -141,6 +142,7 @@ func (g Group) Merge(more Group) Group {
 	for _, f := range more.Files {
 		replaced[f.place()] = true
 	}
+	// The same file may be written in two ways: place tells.
 	files := slices.DeleteFunc(slices.Clone(g.Files), func(f File) bool { return replaced[f.place()] })
 	out := Group{
 		Peers:        slices.Concat(g.Peers, more.Peers),
@@ -244,6 +246,7 @@ func (g Group) CheckFaults(names []string) error {
 	for _, p := range g.Peers {
 		known = append(known, p.Name)
 		switch named := slices.Contains(names, p.Name); {
+		// A peer that only connects to other peers has no connection to the program.
 		case named && p.Listen == "" && !p.IsClient():
 			return fmt.Errorf("no connection to the peer %s is known: it has neither listen nor after",
 				p.Name)

@@ -53,6 +53,7 @@ func (p Peer) Identity() (who Identity, err error) {
 		}
 		who.Groups = append(who.Groups, g)
 	}
+	// The order of the lists of the machine does not matter.
 	slices.Sort(who.Groups)
 	return who, nil
 }

@@ -149,7 +149,8 @@ func Outcome(status unix.WaitStatus) string {
 	return fmt.Sprintf("exited with status %d", status.ExitStatus())
 }
 
-// numberAfter reads a word and a number up to limit.
+// numberAfter reads a word and a number up to limit. Blanks in between may be several. A sign is
+// not allowed.
 func numberAfter(text, word string, limit int) (int, error) {
 	fields := strings.Fields(text)
 	if len(fields) != 2 || fields[0] != word {

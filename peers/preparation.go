@@ -119,6 +119,7 @@ func (p Preparation) Make(ctx context.Context, cache, scratch string) (string, e
 		return "", err
 	}
 	forgetUnused(cache)
+	// Two processes that make the same have directories of their own.
 	work, err := os.MkdirTemp(cache, "making-")
 	if err != nil {
 		return "", err
@@ -154,6 +155,7 @@ mount -t tmpfs -o mode=1777 tandem /tmp && mount -o remount,bind,ro / && cd "$sc
 func (p Preparation) run(ctx context.Context, tree, scratch string) error {
 	ctx, cancel := context.WithTimeout(ctx, preparationTimeout)
 	defer cancel()
+	// The command is not put into the text of the shell, so nothing in it needs quotes.
 	arguments := []string{"-c", enter, tree, scratch}
 	for _, a := range p.Command {
 		arguments = append(arguments, strings.ReplaceAll(a, Scratch, scratch))

@@ -131,7 +131,8 @@ func (p Profile) Expand(a Parameters) (Group, error) {
 	return g, nil
 }
 
-// accepts tells whether the profile can do with the parameters.
+// accepts tells whether the profile can do with the parameters. The error says what is wrong,
+// without the name of the profile.
 func (p Profile) accepts(a Parameters) error {
 	switch {
 	case a.Name == "." || a.Name == ".." || strings.Trim(a.Name, plainLetters) != "":

@@ -184,6 +184,7 @@ func (r *recipe) addFile(title, body string) error {
 // arguments of its command where none are given. The recipe itself is not changed. A file whose
 // content is the program is left out where there is none.
 func (r recipe) build(own, port string, program []byte) (g Group, arguments []string) {
+	// Both are replaced in one pass, so that a name with braces in it stays.
 	replacer := strings.NewReplacer(ownDirectory, own, ownPort, port)
 	replaceAll := func(words []string) (replaced []string) {
 		for _, w := range words {

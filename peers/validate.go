@@ -23,6 +23,7 @@ func (g Group) Validate() error {
 	if n := len(g.Peers); n == 0 || n > proxy.MaxPeers {
 		report("peers: there are %d, allowed are 1 to %d", n, proxy.MaxPeers)
 	}
+	// Names tell peers apart in messages and files.
 	seen := map[string]bool{}
 	for i, p := range g.Peers {
 		if err := p.validate(); err != nil {

@@ -308,7 +308,8 @@ func (s Size) String() string {
 		textutil.CountOf(s.Transitions, "transition")
 }
 
-// String says how much simpler the counterexample has become.
+// String says how much simpler the counterexample has become. Executions that it took are named in
+// any case.
 func (s Shrinking) String() string {
 	in := textutil.CountOf(s.Executions, "execution")
 	if s.Before == s.After {

@@ -31,10 +31,12 @@ a cache.`,
 				return err
 			}
 			defer in.Close()
+			// Both directions have the same form.
 			convert := check.CacheToText
 			if fromText {
 				convert = check.CacheFromText
 			}
+			// The standard output has no buffer of its own.
 			out := bufio.NewWriter(c.OutOrStdout())
 			if err := errors.Join(convert(out, in), out.Flush()); err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)

@@ -26,6 +26,7 @@ type oneCheck struct {
 
 // checkCommand is tandem check. Without --resume it needs a package; with it, the saved run has
 // one. Arguments of the program come after two dashes, so that none of them is taken for a flag.
+// What is wrong with the arguments is an error that says how to give them.
 func checkCommand() *cobra.Command {
 	var f oneCheck
 	c := &cobra.Command{
@@ -56,6 +57,7 @@ step, and kept in a file that tandem replay runs again.`,
 		},
 	}
 	p := c.Flags()
+	// Flags that the other commands do not have follow.
 	f.register(p)
 	p.StringVarP(&f.out, "out", "o", "", "write a counterexample to `file` (default: PACKAGE.counterexample)")
 	p.StringVar(&f.resume, "resume", "", "go on with a saved `run`: its name, or its directory")
@@ -105,6 +107,7 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 		out: c.ErrOrStderr(), title: pkg, bounds: config.Bounds, peers: config.Group != nil,
 		workers: job.Workers(), plain: f.verbose,
 	}
+	// It is also called where the check ends with an error, or by a panic.
 	defer status.pause()
 	result, err := job.Run(c.Context(), status.listener(log))
 	// The live view must be gone before the result is printed.

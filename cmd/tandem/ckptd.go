@@ -37,6 +37,7 @@ func ckptdStart(d *check.SharedDaemon) *cobra.Command {
 		Short: "Start it, and leave it running",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			// It does not come back until the daemon ends.
 			if foreground {
 				return d.Become()
 			}
@@ -79,6 +80,7 @@ func ckptdStatus(d *check.SharedDaemon) *cobra.Command {
 		Short: "Show its clients, their groups of peers, and the images of these",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			// It is as of now, and may be another one at once.
 			s, err := d.Status()
 			if err != nil {
 				return err

@@ -31,7 +31,8 @@ type compareFlags struct {
 }
 
 // compareCommand is tandem compare. A violation is not made simpler there: only the costs matter.
-// So --shrink and --unfold are left out.
+// So --shrink and --unfold are left out. The strategies are all that there are, unless some are
+// named.
 func compareCommand() *cobra.Command {
 	f := compareFlags{checkFlags: checkFlags{shrink: "off"}}
 	c := &cobra.Command{
@@ -155,6 +156,7 @@ func (f *compareFlags) show(out io.Writer, c *compare.Comparison) error {
 		c = c.Medians()
 	}
 	wrong = append(wrong, compare.Write(out, c, report.Options{}))
+	// Both files have the same rows as the table.
 	for _, file := range []struct {
 		name  string
 		write func(io.Writer, *compare.Comparison) error

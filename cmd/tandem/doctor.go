@@ -24,6 +24,7 @@ is named, it also looks for the program of that peer; see tandem peers.`,
 					return err
 				}
 			}
+			// What is fixed must show.
 			findings, err := doctor.Examine(c.Context(), profiles)
 			if err != nil {
 				return err
@@ -35,6 +36,7 @@ is named, it also looks for the program of that peer; see tandem peers.`,
 					mark = "LACK"
 				}
 				fmt.Fprintf(c.OutOrStdout(), "%s %-22s %s\n", mark, f.Name, f.Detail)
+				// A finding that is in order has none.
 				if f.Fix != "" {
 					fmt.Fprintf(c.OutOrStdout(), "     %-22s to do: %s\n", "", f.Fix)
 				}

@@ -206,6 +206,7 @@ func (f *configFlags) apply(config *configs.Config, given func(flag string) bool
 	set(given("checkpoint-mib"), &config.CheckpointMib, f.checkpointMiB)
 	set(given("save-interval"), &config.SaveInterval, f.saveInterval)
 	set(given("leaks"), &config.Leaks, f.leaks)
+	// The zero value of the flag adds nothing.
 	config.PreemptIn = append(config.PreemptIn, f.preemptIn...)
 	// These values are texts here, and are taken apart only if they were given.
 	if given("faults") {

@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// goFlag is a flag of go test that tandem test does not have: what is done with it.
+// goFlag is a flag of go test that tandem test does not have: what is done with it. One of ignored,
+// becomes and instead applies; ignored values of a flag may have the others refused.
 type goFlag struct {
 	isBool  bool   // its value can be left out, and is part of the same argument
 	ignored string // a value that changes nothing here; "*": each
@@ -25,6 +26,7 @@ const (
 )
 
 // goFlags are the flags of go test and go build by name, but for those that tandem test has itself.
+// So a user of go test is told what to do, and never just that there is no such flag.
 var goFlags = map[string]goFlag{
 	"a":                    {isBool: true, instead: "packages are built anew when they have changed"},
 	"args":                 {isBool: true, instead: "give arguments of the tests after --"},
@@ -78,10 +80,12 @@ var goFlags = map[string]goFlag{
 
 // likeGoTest takes the arguments of tandem test as people are used to from go test: flags with one
 // dash, and those of go test that mean the same here, or nothing. The others are refused by name.
+// What comes after two dashes is left as it is. The given arguments are not changed.
 func likeGoTest(args []string) ([]string, error) {
 	if len(args) == 0 || args[0] != "test" {
 		return args, nil
 	}
+	// The flags are asked, so that a new one needs no entry here.
 	own := testCommand().Flags()
 	own.Bool("help", false, "")
 	list := []string{args[0]}
@@ -97,6 +101,7 @@ func likeGoTest(args []string) ([]string, error) {
 		}
 		if flag := own.Lookup(name); flag != nil {
 			list = append(list, "--"+arg[dashes:])
+			// The value is the next argument: it must not be taken for a flag of go test.
 			if !hasValue && !isBool(flag) && i+1 < len(args) {
 				i++
 				list = append(list, args[i])
@@ -123,7 +128,8 @@ func likeGoTest(args []string) ([]string, error) {
 	return list, nil
 }
 
-// translate is what tandem test takes in place of a flag of go test.
+// translate is what tandem test takes in place of a flag of go test. It is nothing for a value that
+// means the same here. The error names the flag.
 func (f goFlag) translate(name, value string) ([]string, error) {
 	switch {
 	case f.becomes != "":
@@ -138,7 +144,8 @@ func (f goFlag) translate(name, value string) ([]string, error) {
 	return nil, fmt.Errorf("%s of go test is not a flag of tandem test: %s", shown, f.instead)
 }
 
-// cutFlag takes an argument apart that looks like a flag; without dashes it is none.
+// cutFlag takes an argument apart that looks like a flag; without dashes it is none. More than two
+// dashes are no flag, and neither are dashes alone.
 func cutFlag(arg string) (dashes int, name, value string, hasValue bool) {
 	name = strings.TrimLeft(arg, "-")
 	dashes = len(arg) - len(name)

@@ -92,9 +92,11 @@ const labelWidth = 14
 // line stays free, since a terminal scrolls when it is filled. Escape sequences have no width, so
 // texts are cut before they get any.
 func (f frame) text() string {
+	// Before the first message with its size, nothing is known of the terminal.
 	if !f.visible || f.width <= 0 || f.height <= 0 {
 		return ""
 	}
+	// Labels are padded to one width, so that numbers stand below each other.
 	lines := []string{strong + cut("checking "+f.title, f.width) + reset}
 	for _, row := range f.rows() {
 		label := cut("  "+row[0]+strings.Repeat(" ", labelWidth-2-len(row[0])), f.width)

@@ -33,6 +33,7 @@ type logWriter struct{ log *zap.Logger }
 
 // Write logs each line by itself. It has no errors: a check does not fail for its log.
 func (w logWriter) Write(p []byte) (int, error) {
+	// CRIU writes many lines at once.
 	for line := range bytes.Lines(p) {
 		w.log.Debug(string(bytes.TrimRight(line, "\n")))
 	}

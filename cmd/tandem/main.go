@@ -93,6 +93,7 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 		peersCommand(), ckptdCommand(), doctorCommand())
 	// cobra's template has no width, so the lines of flags would end where the text does.
 	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d ", helpColumns)
+	// Flags are wrapped at helpColumns, wherever the terminal ends.
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", wrapped))
 	return root
 }
@@ -118,5 +119,6 @@ func run(ctx context.Context, args []string) int {
 		err = fmt.Errorf("interrupted: %w", err)
 	}
 	fmt.Fprintln(os.Stderr, "tandem:", report.Printable(err.Error()))
+	// An error of any kind: what was wrong is on standard error.
 	return exitError
 }

@@ -42,7 +42,8 @@ const counterexampleSuffix = ".counterexample"
 
 // counterexampleFile is a file for a counterexample: NAME.counterexample, or, where that is taken
 // or holds something else, NAME.2.counterexample and so on. An earlier counterexample of the same
-// program with the same arguments gives way, and that is said.
+// program with the same arguments gives way, and that is said. Whether a name is taken by this run
+// is asked of the caller. A loop over names ends, since files are finite.
 func counterexampleFile(
 	warn io.Writer, name string, r *report.Recording, taken func(file string) bool,
 ) string {
@@ -61,7 +62,8 @@ func counterexampleFile(
 	}
 }
 
-// isOfSame reports whether a file has a counterexample of the same program, run in the same way.
+// isOfSame reports whether a file has a counterexample of the same program, run in the same way. A
+// file that cannot be loaded is another one.
 func isOfSame(file string, r *report.Recording) bool {
 	earlier, err := report.Load(file)
 	if err != nil {
@@ -79,6 +81,7 @@ func keepRecording(warn io.Writer, path string, r *report.Recording) (file strin
 	if err = report.Save(path, r); err == nil {
 		return path, nil
 	}
+	// A directory of its own, so that the file keeps its name.
 	dir, e := os.MkdirTemp("", "tandem-")
 	if e != nil {
 		return path, fmt.Errorf("keeping the counterexample: %w; nor elsewhere: %w", err, e)

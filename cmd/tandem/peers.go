@@ -29,6 +29,7 @@ prints the configuration that it stands for.`,
 			if len(args) == 0 {
 				return listProfiles(c)
 			}
+			// More than one name is refused by Args.
 			return showProfile(c, args[0])
 		},
 	}
@@ -37,6 +38,7 @@ prints the configuration that it stands for.`,
 // listProfiles prints a line for each profile: its name, its port, what it is, and whether it is
 // installed. The order is that of doctor.Profiles.
 func listProfiles(c *cobra.Command) error {
+	// Titles and states have any length.
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, p := range doctor.Profiles() {
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", p.Name, p.Port, p.Title, p.State)

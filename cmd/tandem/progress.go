@@ -59,6 +59,7 @@ func (p *progress) tell(now check.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := snapshot{Progress: now, title: p.title, bounds: p.bounds, peers: p.peers, workers: p.workers}
+	// A log, or what the daemon says, would be drawn over.
 	if terminal, ok := p.out.(*os.File); ok && !p.plain && isTerminal(terminal) {
 		if p.view == nil {
 			p.view = newLiveView(terminal)
@@ -140,6 +141,7 @@ func (s snapshot) rows() [][2]string {
 	if v.Violations > 0 {
 		rows = append(rows, [2]string{"violations", textutil.Count(v.Violations)})
 	}
+	// Of the last execution, and of the deepest one so far.
 	depth := fmt.Sprintf("%s transitions, at most %s", textutil.Count(v.Last), textutil.Count(v.Deepest))
 	rows = append(rows, [2]string{"depth", depth})
 	if s.peers {
@@ -183,6 +185,8 @@ func (s snapshot) checkpoints() string {
 // The estimate is that of the search; it is left out while the search cannot tell.
 func (s snapshot) left() string {
 	v, elapsed := s.Verdict, s.Counts.Elapsed
+	// Both can be overrun by a little, since an execution is not cut off: nothing is left then, and
+	// not less.
 	bound := fmt.Sprintf("at most %v", max(s.bounds.Time-elapsed, 0).Round(time.Second))
 	if most := s.bounds.Executions; most < configs.MaxExecutions {
 		bound += " and " + textutil.CountOf(max(most-v.Executions, 0), "execution")
@@ -193,6 +197,7 @@ func (s snapshot) left() string {
 		return bound
 	}
 	text := percent(seen) + " seen"
+	// The bound on time is there anyway; an estimate beyond it says nothing.
 	if eta := elapsed.Seconds() / seen * (1 - seen); eta < s.bounds.Time.Seconds() {
 		text += fmt.Sprintf(", %v to go", time.Duration(eta*float64(time.Second)).Round(time.Second))
 	}

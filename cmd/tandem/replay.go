@@ -77,7 +77,8 @@ changed, as long as it takes the same steps.`,
 	return c
 }
 
-// writePage writes a counterexample as HTML, if a file for it is named.
+// writePage writes a counterexample as HTML, if a file for it is named. What was there before is
+// replaced.
 func writePage(path string, shown *report.Counterexample) error {
 	if path == "" {
 		return nil

@@ -25,6 +25,7 @@ var anew = []string{
 func (f *oneCheck) goOn(c *cobra.Command) error {
 	var wrong []string
 	c.Flags().Visit(func(flag *pflag.Flag) {
+		// All of them are named at once.
 		if !slices.Contains(anew, flag.Name) {
 			wrong = append(wrong, "--"+flag.Name)
 		}

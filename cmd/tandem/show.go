@@ -16,6 +16,7 @@ import (
 // show prints the result and keeps the counterexamples. These are saved first, so that what is
 // printed names their files. If that fails, the result is printed all the same.
 func (f *oneCheck) show(c *cobra.Command, result *check.Result) error {
+	// The names of the files are known only then.
 	saveError := f.saveAll(c.ErrOrStderr(), result)
 	if err := f.print(c.OutOrStdout(), result); err != nil {
 		return err

@@ -20,8 +20,8 @@ import (
 // testFlags are the flags of tandem test. Most of these are of tandem check, too.
 type testFlags struct {
 	checkFlags
-	// pattern and skip are those of go test -run and -skip: elements with slashes in between; empty:
-	// all, and none.
+	// pattern and skip are those of go test -run and -skip: elements with slashes in between;
+	// empty: all, and none.
 	pattern, skip string
 	// short has testing.Short return true.
 	short bool
@@ -87,7 +87,9 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	}
 	f.files = map[string]bool{}
 	var results []report.TestPackage
+	// Whether any package has tests, and whether any of these is selected.
 	tested, matched := false, false
+	// The order is that of the go command.
 	for i, p := range packages {
 		result, err := f.packageTests(c, p, args)
 		switch {
@@ -123,7 +125,8 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	return exitOf(results, c.Context().Err() != nil)
 }
 
-// skipping is what else selects tests; it may be nothing.
+// skipping is what else selects tests; it may be nothing. It is a part of the message that nothing
+// matches.
 func (f *testFlags) skipping() string {
 	if f.skip == "" {
 		return ""

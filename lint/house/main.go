@@ -16,8 +16,8 @@ import (
 	"github.com/tandem-mc/tandem/lint/internal/house"
 )
 
-// before has a row for each measure: its name, the value before the rebuilding, and the
-// value that is wanted.
+// before has a row for each measure: its name, the value before the rebuilding, and the value that
+// is wanted. The heading of its table has the day on which it was measured.
 //
 //go:embed before.csv
 var before string
@@ -29,6 +29,7 @@ func main() {
 		"make anew what documents have of the code, and print which have changed")
 	flag.Parse()
 	h, err := house.Measure(".")
+	// Both kinds of output need the measures.
 	switch {
 	case err != nil:
 	case *documents:
@@ -54,6 +55,7 @@ func print(out io.Writer, h *house.House) error {
 		return err
 	}
 	now := h.Summary()
+	// Columns are as wide as what is in them.
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "measure\t24 November\tnow\twanted")
 	for _, row := range rows {

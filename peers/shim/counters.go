@@ -63,7 +63,8 @@ type Counters struct {
 	seen   layout // as they were at the last look
 }
 
-// OpenCounters maps a file of CountersSize bytes, which it does not need any more afterwards.
+// OpenCounters maps a file of CountersSize bytes, which it does not need any more afterwards. The
+// file is shared with the peers, which write to it.
 func OpenCounters(file *os.File) (*Counters, error) {
 	b, err := unix.Mmap(int(file.Fd()), 0, int(CountersSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {

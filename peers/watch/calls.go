@@ -76,6 +76,7 @@ func timeOut(pid, number int, arguments [6]uint64) (remaining time.Duration, tim
 	if !ok {
 		return 0, false
 	}
+	// A deadline is a point of time by that clock, as the process sees it.
 	if clock, absolute := deadlineClock(number, arguments); absolute {
 		d -= clockOf(pid, clock)
 	}
@@ -164,6 +165,7 @@ func clockOf(pid int, clock int32) time.Duration {
 	}
 	now := time.Duration(t.Nano())
 	name := map[int32]string{unix.CLOCK_MONOTONIC: "monotonic", unix.CLOCK_BOOTTIME: "boottime"}[clock]
+	// Only these two clocks differ between time namespaces.
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/timens_offsets", pid))
 	if name == "" || err != nil {
 		return now

@@ -55,6 +55,7 @@ func (m *members) find() error {
 	if err := m.findBelow(byInner); err != nil {
 		return err
 	}
+	// What is left was not found. A client may not have been started yet.
 	for _, i := range byInner {
 		if !m.peers[i].IsClient() {
 			return m.asDeath(procfs.ErrGone) // dead peers stay; they vanish only with the whole group

@@ -61,6 +61,7 @@ func (w *Watch) Quiesce(ctx context.Context, drain func() (progress bool, err er
 			}
 			quietCuts = 0
 		}
+		// Later, the message says what has run since this moment.
 		if since == nil && pause == maxPause { // an answer does not take so long
 			since = observe(w.group)
 		}

@@ -170,11 +170,14 @@ func (s *timers) note(found sighting, now time.Time) (isWork bool) {
 		if was, ok := s.wasSaved(found.key); ok && was.of == of && remaining <= was.timeout {
 			due, timeout = was.Due, was.timeout
 		}
+	// It is still the same wait.
 	case t.of == of && t.began == found.began:
 		t.seen, t.idles = s.looks, found.idles
 		return t.isWork()
+	// A signal, or a checkpoint, has interrupted it, and the kernel goes on with it.
 	case t.of == of && found.resumed && remaining <= t.timeout:
 		due, ends, timeout = t.Due, t.ends, t.timeout
+	// After a checkpoint it may have begun anew, with what was left of its time.
 	case t.of == of && t.interrupted && now.Before(t.ends) && remaining <= t.timeout:
 		due, timeout = t.Due, t.timeout
 	case t.of == of:

@@ -66,6 +66,7 @@ func (n *network) traffic() (traffic, error) {
 	if by.err != nil || t.underWay != "" {
 		return t, by.err
 	}
+	// This is asked last: it is of interest only where TCP is quiet.
 	datagrams, err := n.sockDiag.loopback.underWay()
 	if datagrams {
 		t.addUnderWay("datagrams are under way")

@@ -75,6 +75,7 @@ func (r *waitReader) lookAtThread(t thread, channel string) (isWork bool, err er
 		return false, nil
 	}
 	began := t.ran
+	// Where wake-ups are counted, the pass has not read it.
 	if began == "" {
 		if began, err = r.proc.Ran(t.tid); err != nil {
 			return false, err

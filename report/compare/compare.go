@@ -85,6 +85,7 @@ func (c *Comparison) Verdict() report.Verdict {
 func (c *Comparison) Disagreement() error {
 	for i := range c.Rows {
 		for j := range i {
+			// The earlier one is named first.
 			if a, b := &c.Rows[j], &c.Rows[i]; a.contradicts(b) {
 				return fmt.Errorf("the combinations disagree:\n  %s: %s\n  %s: %s%s", a.Name(), a.found(),
 					b.Name(), b.found(), a.hint(b))

@@ -34,6 +34,7 @@ func (c *Comparison) median(name string) Row {
 		case r.Name() != name:
 		case r.Interrupted:
 			interrupted = append(interrupted, r)
+		// A failure is told, however many of the runs went well.
 		case r.Failed:
 			return r
 		default:

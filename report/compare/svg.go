@@ -75,6 +75,7 @@ func labelOf(c *Row) string { return words.Fit(words.Printable(c.Name()), maxSVG
 // value. Where no value is known there is a stub in grey.
 func (p *picture) measure(m measure, x, y int) {
 	p.write(x, y+svgHeading-svgBar, "font-weight=\"bold\"", strings.ReplaceAll(m.key, "_", " "))
+	// The scale of this panel: what is not known counts as nothing.
 	most := 0.0
 	for i := range p.rows {
 		value, _ := m.of(&p.rows[i])

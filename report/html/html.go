@@ -96,6 +96,7 @@ func pageOf(c *report.Counterexample) htmlPage {
 			}
 			page.Columns = append(page.Columns, htmlColumn{Name: name})
 		}
+		// The row has its cells before; those after it come below.
 		row := htmlRowOf(r, column)
 		if r.Preempts && last != report.Clock {
 			row.Preempt = "preempts " + rows.NameOf(c.Goroutines, last)

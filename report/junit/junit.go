@@ -98,6 +98,7 @@ func junitPackage(p report.TestPackage) junitSuite {
 		case t.Verdict == report.Errored:
 			suite.Errors++
 			c.Error = junitError(t.Reason)
+		// A violation of a test that skips itself afterwards counts all the same.
 		case t.Skipped:
 			suite.Skipped++
 			c.Skipped = &junitResult{Message: "the test skipped itself"}

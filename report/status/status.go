@@ -24,6 +24,7 @@ func Write(out io.Writer, s ckptd.SharedStatus, now time.Time) error {
 	fmt.Fprintf(w, "process %d listens at %s, for %s: %d of %d clients\n",
 		s.PID, s.Socket, age(now, s.Since), len(s.Clients), s.MaxClients)
 	for _, c := range s.Clients {
+		// Of all groups of the client together, since the limit is for these.
 		images := 0
 		for _, g := range c.Groups {
 			images += len(g.Images)

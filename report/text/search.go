@@ -78,6 +78,7 @@ func printPeers(p *printer.Printer, n report.Counts) {
 	}
 	p.Printf("  %s%s, %s, %s replayed", textutil.CountOf(n.Checkpoints, "checkpoint"), backends(n),
 		textutil.CountOf(n.Restores, "restore"), textutil.CountOf(n.Replayed, "input"))
+	// How the peers were watched, and what that took.
 	if n.Cuts > 0 {
 		p.Printf("  waited %s until the peers were quiescent: %s by %s, %v each",
 			textutil.CountOf(n.Waits, "time"), textutil.CountOf(n.Cuts, "look"), n.Quiescence,

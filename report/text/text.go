@@ -63,6 +63,7 @@ func WriteSummary(w io.Writer, run report.Run, options report.Options) error {
 func printCounterexample(p *printer.Printer, c *report.Counterexample) {
 	headline := c.Run
 	if c.Failure.Message != "" {
+		// Why the search stopped is said below, under Search.
 		headline.Reason = c.Failure.Headline()
 	}
 	printVerdict(p, headline)
@@ -135,6 +136,7 @@ func printFailure(p *printer.Printer, c *report.Counterexample) {
 		}
 		p.Line(printer.Red, "  "+strings.ReplaceAll(words.Printable(line), `\t`, "    "))
 	}
+	// The later access comes first: it is where the race was found.
 	if c.Race != nil {
 		printMemoryAccess(p, "", c.Race.Later)
 		printMemoryAccess(p, "after the ", c.Race.Earlier)

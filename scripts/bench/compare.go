@@ -44,11 +44,13 @@ func ratios(out io.Writer, old, now []series) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "benchmark\tunit\tbefore\tnow\tnow/before")
 	for _, s := range now {
+		// Names and units must both be the same.
 		i := slices.IndexFunc(old, func(o series) bool { return o.name == s.name && o.unit == s.unit })
 		if i < 0 {
 			continue
 		}
 		before, after := median(old[i].values), median(s.values)
+		// There is no ratio to nothing.
 		if before == 0 {
 			continue
 		}
@@ -109,6 +111,7 @@ func parse(text string) (all []series) {
 // median is the value in the middle, or the mean of the two there. There must be one.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
+	// For an even number, the second of the two in the middle.
 	middle := len(sorted) / 2
 	if len(sorted)%2 == 0 {
 		return (sorted[middle-1] + sorted[middle]) / 2

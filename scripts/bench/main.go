@@ -38,6 +38,7 @@ var hot = []string{
 	"BenchmarkRestore", "BenchmarkReport",
 }
 
+// main has the exit code 1 for an error, which it writes to standard error.
 func main() {
 	all := flag.Bool("all", false, "measure all benchmarks, and not only the hot ones")
 	rounds := flag.Int("rounds", 5, "how often each is measured")
@@ -65,6 +66,7 @@ func run(args []string, all bool, rounds int) error {
 			return err
 		}
 		return os.WriteFile(kept, data, 0o644)
+	// A commit is anything that git takes for one.
 	case len(args) == 2 && args[0] == "against":
 		return against(args[1], all, rounds)
 	}
@@ -109,6 +111,7 @@ func measure(trees map[string]string, all bool, rounds int) error {
 			if err != nil {
 				return err
 			}
+			// The load is that of the beginning.
 			if round == 0 {
 				output = facts(directory) + output
 			}
@@ -155,6 +158,7 @@ func benchmarks(directory string, all bool) (string, error) {
 		return "", fmt.Errorf("there is no %s any more: mend the list of what is measured",
 			strings.Join(gone, ", "))
 	}
+	// By the directory of the package, whose benchmarks run in one process.
 	names := map[string][]string{}
 	for _, f := range found {
 		if all || slices.Contains(hot, f.Name) {
@@ -172,6 +176,7 @@ func benchmarks(directory string, all bool) (string, error) {
 	}
 	var output strings.Builder
 	for _, name := range packages {
+		// Whole names only: a prefix would select others, too.
 		expression := "^(" + strings.Join(names[name], "|") + ")$"
 		test := exec.Command("go", "test", "./"+name, "-run", "^$", "-bench", expression, "-timeout", "30m")
 		test.Dir, test.Stderr = directory, os.Stderr
@@ -203,7 +208,8 @@ func facts(directory string) string {
 		ask("nproc"), ask("cut", "-d ", "-f1-3", "/proc/loadavg"))
 }
 
-// execute runs a command whose output is of no interest, unless it fails.
+// execute runs a command whose output is of no interest, unless it fails. The error has all of its
+// output.
 func execute(directory, name string, args ...string) error {
 	command := exec.Command(name, args...)
 	command.Dir = directory

@@ -15,6 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/scripts/internal/tests"
 )
 
+// main has the exit code 1 where a target has failed.
 func main() {
 	bound := flag.Duration("time", time.Minute, "how long each target runs")
 	wanted := flag.String("targets", ".", "`expression` that DIRECTORY Name of the targets to run matches")
@@ -29,10 +30,12 @@ func main() {
 // run runs the targets that match, or lists them. All of them run, also after one that has failed;
 // the error names those.
 func run(bound time.Duration, wanted string, list bool) error {
+	// An empty expression would match all, too.
 	matches, err := regexp.Compile(wanted)
 	if err != nil {
 		return fmt.Errorf("-targets: %w", err)
 	}
+	// They are looked for in the whole module, and in examples that are modules of their own.
 	targets, err := tests.Find(".", "Fuzz")
 	if err != nil {
 		return err
@@ -43,6 +46,8 @@ func run(bound time.Duration, wanted string, list bool) error {
 		case !matches.MatchString(t.String()):
 		case list:
 			fmt.Println(t)
+		// What it has found is written to testdata by the go command, and runs with the tests from
+		// then on.
 		case fuzz(t, bound) != nil:
 			failed = append(failed, t.String())
 		}

@@ -10,7 +10,8 @@ import (
 )
 
 // drawn are the documents that have something that is made of the code, between two lines: the
-// file, the first line, and what comes before the last one.
+// file, the first line, and what comes before the last one. To draw another one, add a row here and
+// the two lines to the document.
 var drawn = []struct {
 	file, begins string
 	text         func(*House) string
@@ -58,6 +59,7 @@ func Diagram(h *House) string {
 // reaches says whether another import of a room imports the target, directly or not. There are no
 // circles of imports.
 func reaches(imports map[string]map[string]bool, room, target string) bool {
+	// The target itself is how it is imported directly.
 	for next := range imports[room] {
 		if next != target && (imports[next][target] || reaches(imports, next, target)) {
 			return true
@@ -94,6 +96,7 @@ func PutDocuments(h *House, root string) (changed []string, err error) {
 		if err != nil {
 			return changed, err
 		}
+		// The first such line counts; what is between the two is dropped.
 		before, rest, ok := strings.Cut(string(data), d.begins)
 		_, after, ended := strings.Cut(rest, drawingEnds)
 		if !ok || !ended {

@@ -43,8 +43,9 @@ func (t *tarjan) visit(node string) {
 		}
 	}
 	if t.low[node] != t.index[node] {
-		return
+		return // an earlier node of its component takes it
 	}
+	// What was visited since belongs to the same component.
 	start := slices.Index(t.stack, node)
 	component := slices.Clone(t.stack[start:])
 	t.stack = t.stack[:start]

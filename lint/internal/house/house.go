@@ -23,7 +23,8 @@ import (
 // Module is the path of the project's module.
 const Module = "github.com/tandem-mc/tandem"
 
-// Limits, each the highest value that is allowed.
+// Limits, each the highest value that is allowed. They are those of STYLE.md; what does not keep
+// them yet is in lint/exceptions.txt.
 const (
 	MaxLines         = 4000 // of a package, tests left out
 	MaxFiles         = 25   // of a package, tests left out
@@ -49,33 +50,47 @@ func isForTests(dir string) bool {
 
 // House is the whole project, as it was measured. It is only read afterwards.
 type House struct {
-	Packages []*Package // sorted by directory
-	Wide     []string   // lines with too many columns, as file:line; tests and examples too
-	Far      []string   // comments that end too far to the right, likewise
+	// Packages are sorted by directory.
+	Packages []*Package
+	// Wide are lines with too many columns, as file:line; tests and examples too.
+	Wide []string
+	// Far are comments that end too far to the right, likewise.
+	Far []string
 }
 
 // Package is one Go package. Lines and comments of its tests are counted apart.
 type Package struct {
-	Dir       string // from the root of the repository, with slashes; "." for the root
-	Synopsis  string // the first sentence of its comment
-	Files     int
-	Lines     int
-	Comments  int // lines that hold nothing but a comment
+	// Dir is from the root of the repository, with slashes; "." for the root.
+	Dir string
+	// Synopsis is the first sentence of its comment.
+	Synopsis string
+	// Files, Lines and Comments are of the package itself. Comments are lines that hold nothing
+	// but a comment.
+	Files    int
+	Lines    int
+	Comments int
+	// TestLines are those of its tests, and of a package that only tests import.
 	TestLines int
-	Functions []int  // lines of each
-	Types     []Type // that have methods
-	Structs   []Type // that have fields
+	// Functions has the lines of each.
+	Functions []int
+	// Types are those that have methods, Structs those that have fields.
+	Types   []Type
+	Structs []Type
 	// Circle are the files of the largest circle; see circle.
-	Circle    []string
-	Outside   []string // exported names that are declared outside the face
-	Sentences []int    // words of each sentence of the comments
-	Imports   []string // packages of the module that it imports, from the root
+	Circle []string
+	// Outside are the exported names that are declared outside the face, as file: name.
+	Outside []string
+	// Sentences has the words of each sentence of the comments, tests left out.
+	Sentences []int
+	// Imports are the packages of the module that it imports, from the root, sorted.
+	Imports []string
 }
 
-// Type is a type of a package.
+// Type is a type of a package, as far as it is measured.
 type Type struct {
-	Name   string
-	Files  int // that declare its methods
+	Name string
+	// Files is how many declare its methods, Fields how many fields it has.
+	Files  int
 	Fields int
 }
 
@@ -94,6 +109,7 @@ func Measure(root string) (*House, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Types are needed to tell which file uses which: names alone may mean something else.
 	config := &packages.Config{
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo,
@@ -109,6 +125,7 @@ func Measure(root string) (*House, error) {
 		if dir == "" || within(dir, "examples") {
 			continue
 		}
+		// What does not compile cannot be measured: types would be missing.
 		for _, problem := range pkg.Errors {
 			return nil, fmt.Errorf("%s: %w", pkg.PkgPath, problem)
 		}
@@ -124,6 +141,7 @@ func Measure(root string) (*House, error) {
 
 // directory is that of a package below root, with slashes; empty if it has no files.
 func directory(root string, pkg *packages.Package) string {
+	// Only tests are in it.
 	if len(pkg.GoFiles) == 0 {
 		return ""
 	}
@@ -151,6 +169,7 @@ func measure(root, dir string, pkg *packages.Package) (*Package, error) {
 		p.Lines += len(text.lines)
 		p.Comments += text.comments()
 	}
+	// Tests of the package, and those of the package beside it, whose name ends in _test.
 	tests, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
 	if err != nil {
 		return nil, err
@@ -193,6 +212,7 @@ func (h *House) columns(root string) error {
 		if err != nil {
 			return err
 		}
+		// Files of git are none of the project.
 		if entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "testdata") {
 			return fs.SkipDir
 		}
@@ -237,6 +257,7 @@ func (p *Package) types(pkg *packages.Package) {
 			continue
 		}
 		named := object.Type().(*types.Named)
+		// By the file, since a type may have many methods in one.
 		files := map[string]bool{}
 		for method := range named.Methods() {
 			files[pkg.Fset.Position(method.Pos()).Filename] = true
@@ -259,7 +280,9 @@ func (p *Package) outside(pkg *packages.Package) {
 		return // not a room
 	}
 	for _, file := range pkg.Syntax {
+		// The name of the file, without its directory.
 		base := strings.TrimSuffix(filepath.Base(pkg.Fset.Position(file.Pos()).Filename), ".go")
+		// A file that declares nothing for others is a part of what is behind the face.
 		names := exported(file)
 		shows := slices.ContainsFunc(names, func(name string) bool { return isNamedAfter(base, name) })
 		if base != p.Dir && !shows {
@@ -279,7 +302,8 @@ func isNamedAfter(base, name string) bool {
 	return plain(base) == plain(name)
 }
 
-// exported lists the exported names that a file declares; methods belong to their types.
+// exported lists the exported names that a file declares; methods belong to their types. Constants,
+// variables, types and functions count, each by itself.
 func exported(file *ast.File) (names []string) {
 	add := func(name *ast.Ident) {
 		if name.IsExported() {
@@ -326,6 +350,7 @@ func circle(pkg *packages.Package) []string {
 		}
 		uses[from][filepath.Clean(to)] = true
 	}
+	// A component of one file is no circle.
 	var largest []string
 	for _, component := range components(uses) {
 		if len(component) > 1 && len(component) > len(largest) {
@@ -333,6 +358,7 @@ func circle(pkg *packages.Package) []string {
 		}
 	}
 	for i, name := range largest {
+		// All of them are in one directory.
 		largest[i] = filepath.Base(name)
 	}
 	slices.Sort(largest)

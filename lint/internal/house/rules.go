@@ -10,10 +10,13 @@ import (
 // Finding is a place where a rule is not kept. Places of one rule in one room are summed up, and
 // compared with lint/exceptions.txt.
 type Finding struct {
-	Rule string // see Rules
-	Room string // the top-level directory
+	// Rule is one of Rules, Room the top-level directory.
+	Rule string
+	Room string
+	// What is the place, and what is wrong there, for people.
 	What string
-	Size int // by how much the rule is not kept, in its own unit; at least 1
+	// Size is by how much the rule is not kept, in its own unit; at least 1.
+	Size int
 }
 
 // Rules has the rules by name: what each of them wants.
@@ -97,7 +100,8 @@ func (p *Package) findings() (all []Finding) {
 	return all
 }
 
-// commandImports are the rooms that commands are made of.
+// commandImports are the rooms that commands are made of. Rooms below these are for them, and not
+// for commands.
 var commandImports = []string{"check", "configs", "report", "doctor", "internal/fileutil",
 	"internal/textutil"}
 
@@ -107,6 +111,7 @@ func commandMayImport(dir, room string) bool {
 	if !within(dir, "cmd") {
 		return true
 	}
+	// The room that it starts is named like the command.
 	for _, allowed := range append([]string{path.Base(dir)}, commandImports...) {
 		if within(room, allowed) || within(dir, room) || within(room, dir) {
 			return true

@@ -13,10 +13,12 @@ func (h *House) Summary() map[string]string {
 	all := &Package{}
 	var lines []int
 	var circles, large []string
+	// The package with most files.
 	files := &Package{}
 	for _, p := range h.Packages {
 		all.add(p)
 		lines = append(lines, p.Lines)
+		// Circles within the limit are not named.
 		if len(p.Circle) > MaxCircle {
 			circles = append(circles, fmt.Sprintf("%s %d/%d", p.Dir, len(p.Circle), p.Files))
 		}
@@ -27,6 +29,7 @@ func (h *House) Summary() map[string]string {
 			files = p
 		}
 	}
+	// Packages that only tests import count with no lines.
 	sizes := fmt.Sprintf("%d; %d / %d", len(lines), quantile(lines, 50), slices.Max(lines))
 	return map[string]string{
 		"packages; median / largest, lines": sizes,
@@ -55,6 +58,7 @@ var Headings = []string{
 // Headings, in the same order.
 func (h *House) Row(p *Package) string {
 	wide := 0
+	// Places know their files only.
 	for _, place := range h.Wide {
 		if path.Dir(place) == p.Dir {
 			wide++
@@ -69,7 +73,7 @@ func (h *House) Row(p *Package) string {
 	return strings.Join(columns, "\t")
 }
 
-// add takes another package into a sum.
+// add takes another package into a sum. Names and circles have no sum.
 func (p *Package) add(other *Package) {
 	p.Files += other.Files
 	p.Lines += other.Lines
@@ -118,7 +122,7 @@ func (p *Package) wideStructs() (n int) {
 	return n
 }
 
-// count is how many there are, and which.
+// count is how many there are, and which. They are named, so that a reader knows where to begin.
 func count(list []string) string {
 	if len(list) == 0 {
 		return "0"

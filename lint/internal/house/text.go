@@ -12,9 +12,10 @@ import (
 
 // text is a Go file as lines.
 type text struct {
-	name      string
-	lines     []string
-	isComment []bool // the line holds nothing but a comment
+	name  string
+	lines []string
+	// isComment says of each line whether it holds nothing but a comment.
+	isComment []bool
 }
 
 // readText reads and parses a file. Comments are told from texts that look like them, in strings.
@@ -24,6 +25,7 @@ func readText(name string) (*text, error) {
 		return nil, err
 	}
 	fset := token.NewFileSet()
+	// Names need not be resolved for this, which is faster.
 	file, err := parser.ParseFile(fset, name, data, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
@@ -33,6 +35,7 @@ func readText(name string) (*text, error) {
 	for _, group := range file.Comments {
 		for _, comment := range group.List {
 			first, last := fset.PositionFor(comment.Pos(), false), fset.PositionFor(comment.End(), false)
+			// A comment of several lines begins behind something, or stands alone from then on.
 			for line := first.Line; line <= last.Line; line++ {
 				before := t.lines[line-1]
 				if line == first.Line {
@@ -85,6 +88,7 @@ var end = regexp.MustCompile(`[.!?][")]?\s+|\n\n`)
 // Sentences counts the words of each sentence of a text. What has no verb, such as
 // a line of code, is counted as well.
 func Sentences(text string) (words []int) {
+	// The mark itself is a part of the last word, or is cut off.
 	for _, sentence := range end.Split(text, -1) {
 		if n := len(strings.Fields(sentence)); n > 0 {
 			words = append(words, n)

@@ -30,7 +30,8 @@ func EncodeHello(h Hello) ([]byte, error) {
 	}
 }
 
-// DecodeHello returns the process IDs of the peers, or why there are none.
+// DecodeHello returns the process IDs of the peers, or why there are none. The text is that of the
+// proxy, as it is.
 func DecodeHello(b []byte) ([]int, error) {
 	var h Hello
 	if err := json.Unmarshal(b, &h); err != nil {

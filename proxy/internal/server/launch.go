@@ -52,7 +52,8 @@ func launch(config protocol.Config) (*launcher, []int, error) {
 }
 
 // makeThreads has the runtime make the threads now that it may ever need: a new one later might get
-// the ID that is for a peer, or for what a peer starts, and keep it.
+// the ID that is for a peer, or for what a peer starts, and keep it. All of them are held until the
+// last one is there, so that none is used twice.
 func makeThreads() {
 	const count = 6
 	release := make(chan struct{})
@@ -116,8 +117,8 @@ const firstPID, pidsPerPeer = 100, 20
 // from the beginning.
 func pidOf(i int) int { return firstPID + i*pidsPerPeer }
 
-// reserve keeps the process IDs of peers that do not run from being given to others, such
-// as what is started by those that do.
+// reserve keeps the process IDs of peers that do not run from being given to others, such as what
+// is started by those that do. It is called again after each start on demand.
 func (l *launcher) reserve() error { return setLastGiven(pidOf(len(l.config.Peers)) - 1) }
 
 // start starts a peer, with the process ID that is its own. The group runs already: what its peers

@@ -170,6 +170,7 @@ func reapOne(keep map[int]bool) bool {
 		unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		return true
 	}
+	// One that is to be kept hides the others from waitid, which names it each time.
 	found := false
 	threads, _ := filepath.Glob("/proc/1/task/*/children")
 	for _, file := range threads {

@@ -220,7 +220,7 @@ func bindPortOf(fd int, id protocol.ID, at protocol.Address) error {
 }
 
 // bindTo binds a socket to an address. One of IPv6 may be bound to IPv4, as package net does it
-// with a socket for both.
+// with a socket for both. The family is that of the socket, and not of the address.
 func bindTo(fd int, ip netip.Addr, port uint16) error {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {
@@ -298,7 +298,8 @@ func (s *Server) wait(fd int, events int16) protocol.Reply {
 	}
 }
 
-// errnoOf is the errno in an error of a system call; 0 for nil.
+// errnoOf is the errno in an error of a system call; 0 for nil. Any other error would be a fault of
+// the server.
 func errnoOf(err error) syscall.Errno {
 	if err == nil {
 		return 0

@@ -81,6 +81,7 @@ func (t *tracee) call(what string, number uint64, a ...uint64) uint64 {
 	if t.err != nil {
 		return 0
 	}
+	// The other registers are as they were at the first instruction.
 	regs := t.start
 	regs.Rax, regs.Orig_rax = number, ^uint64(0)
 	// In the order of the arguments of a system call: syscall(2).

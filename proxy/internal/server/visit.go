@@ -58,6 +58,7 @@ func (s *Server) obey(socket int, m protocol.VisitMessage) error {
 		sys.CloseAll(m.FDs)
 		return giveAfter(m.PID)
 	case m.Kind == protocol.VisitEnter && len(m.FDs) == 2+len(m.IDs):
+		// The network and the channel come first, and sockets after them.
 		err := s.enter(m.FDs[0], m.FDs[1])
 		sys.CloseAll(m.FDs[:2])
 		if err != nil {

@@ -22,7 +22,8 @@ var OfVerdict = map[report.Verdict]Style{
 	report.Holds: Green, report.Violated: Red, report.Unknown: Yellow, report.Errored: Red,
 }
 
-// Printer collects the text of a report.
+// Printer collects the text of a report. Nothing is written before the end, so that the only error
+// is that of one write.
 type Printer struct {
 	Options report.Options
 	text    bytes.Buffer

@@ -156,6 +156,7 @@ func join(a *Row, b Row) bool {
 func Fold(rows []Row) []Row {
 	var folded []Row
 	for len(rows) > 0 {
+		// As many rows from here are quiet, and of one goroutine.
 		n := 0
 		for n < len(rows) && rows[n].quiet() && rows[n].Goroutine == rows[0].Goroutine {
 			n++

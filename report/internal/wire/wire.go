@@ -133,6 +133,7 @@ func (u *undecided) feed(data []byte) []string {
 	open := false
 	for _, c := range u.candidates {
 		switch c.match(start) {
+		// The first candidate that is certain decides; no two of them begin in the same way.
 		case yes:
 			u.decided = c.start()
 			u.decided.feed(u.start) // was shown as raw bytes when it came

@@ -90,10 +90,11 @@ func BareFunction(function string) string {
 	return name
 }
 
-// OneLine joins lines, and has nothing that a terminal would act on.
+// OneLine joins lines, and has nothing that a terminal would act on. Several blanks become one.
 func OneLine(text string) string { return Printable(strings.Join(strings.Fields(text), " ")) }
 
-// Line makes one line of a text, with a blank for everything that a terminal could act on.
+// Line makes one line of a text, with a blank for everything that a terminal could act on. Its
+// length in characters stays.
 func Line(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strconv.IsPrint(r) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Function is a function of a test file.
+// Function is a function of a test file: a test, a benchmark or a fuzz target.
 type Function struct {
 	Directory string // from where the search began, with slashes
 	Name      string
@@ -27,10 +27,12 @@ func Find(root, prefix string) (found []Function, err error) {
 		if err != nil {
 			return err
 		}
+		// The root itself may be called "." or have a dot in front.
 		hidden := strings.HasPrefix(entry.Name(), ".") && name != root
 		if entry.IsDir() && (hidden || entry.Name() == "testdata") {
 			return fs.SkipDir
 		}
+		// Only there does the go command look for them.
 		if !strings.HasSuffix(name, "_test.go") {
 			return nil
 		}

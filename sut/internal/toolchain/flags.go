@@ -14,7 +14,8 @@ func (t *Toolchain) userTags(o BuildOptions) []string {
 }
 
 // tags are all build tags, as a flag. They take the place of those of GOFLAGS. Race makes the
-// standard library tell the detector how it synchronises; the detector itself is that of the overlay.
+// standard library tell the detector how it synchronises; the detector itself is that of the
+// overlay.
 func (t *Toolchain) tags(o BuildOptions) []string {
 	list := t.userTags(o)
 	if len(o.Races) > 0 {
