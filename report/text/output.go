@@ -21,7 +21,7 @@ func printOutputs(p *printer.Printer, c *report.Counterexample) {
 	var names []string
 	lines := map[string][]string{}
 	for _, o := range c.Outputs {
-		if lines[o.Peer] == nil && len(names) < printer.MaxListed {
+		if _, known := lines[o.Peer]; !known && len(names) < printer.MaxListed {
 			names = append(names, o.Peer)
 		}
 		lines[o.Peer] = append(lines[o.Peer], outputLines(o.Step, o.Text)...)

@@ -147,6 +147,7 @@ func (p *textParser) entry() (e Entry) {
 	for kind := model.Connect; kind < model.Kinds; kind++ {
 		if p.take(" " + kind.String() + " ") {
 			e.Input.Kind = kind
+			break // else a second one could follow it
 		}
 	}
 	e.Input.Conn = p.number()
@@ -162,11 +163,10 @@ func (p *textParser) entry() (e Entry) {
 		p.expect(" ")
 		e.Input.Data = p.quoted()
 	case model.Pass:
-		if p.take(" ") && !strings.HasPrefix(p.rest, "=>") {
+		if !strings.HasPrefix(p.rest, " =>") {
+			p.expect(" ")
 			e.Input.Most = p.duration()
 			p.wrong = p.wrong || e.Input.Most == 0
-		} else if !p.wrong {
-			p.rest = " " + p.rest
 		}
 	}
 	p.expect(" =>")

@@ -14,7 +14,12 @@ import (
 // response to HEAD has no body, whatever its header says (RFC 9110, section 9.3.2). So the decoder
 // of the responses must know which of the requests that wait for their response had that method.
 // Responses come in the order of the requests (RFC 9112, section 9.3), so a queue is enough.
-type httpExchange struct{ head []bool }
+type httpExchange struct {
+	head []bool
+	// upgraded says that a response had the status 101: what follows in both directions is of
+	// another protocol, such as WebSocket (RFC 9110, section 15.2.2).
+	upgraded bool
+}
 
 // maxPipelined bounds the requests that may wait for a response. More are taken for other methods.
 const maxPipelined = 1000
@@ -83,6 +88,9 @@ func (h *httpStream) feed(data []byte) []string {
 	size := len(data)
 	for len(data) > 0 {
 		var line string
+		if h.phase == firstLine && h.exchange.upgraded {
+			h.phase = notHTTP
+		}
 		switch h.phase {
 		case sizedBody, chunkData:
 			line, data = h.feedBody(data)
@@ -186,6 +194,8 @@ func (h *httpStream) endHead() string {
 	}
 	// A request without a length has no body; a response without one goes on to the end.
 	switch {
+	case h.response && strings.HasPrefix(h.status(), "101"):
+		h.exchange.upgraded, h.phase = true, notHTTP
 	case h.response && h.isBodiless(), !h.response && !h.chunked && h.length <= 0:
 		h.next()
 	case h.chunked:
@@ -200,12 +210,18 @@ func (h *httpStream) endHead() string {
 	return line
 }
 
-// isBodiless says whether a response with this status, or to this request, has no body. It takes
-// the request out of the queue, unless the status is an interim one: 100 to 199, but for 101, after
-// which the connection changes its protocol (RFC 9110, section 15.2).
-func (h *httpStream) isBodiless() bool {
+// status is that of a response, and what the server says of it.
+func (h *httpStream) status() string {
 	_, status, _ := strings.Cut(h.first, " ")
-	if strings.HasPrefix(status, "1") && !strings.HasPrefix(status, "101") {
+	return status
+}
+
+// isBodiless says whether a response with this status, or to this request, has no body. It takes
+// the request out of the queue, unless the status is an interim one: 100 to 199 (RFC 9110, section
+// 15.2).
+func (h *httpStream) isBodiless() bool {
+	status := h.status()
+	if strings.HasPrefix(status, "1") {
 		return true // the final response to the same request follows
 	}
 	return h.exchange.response() || strings.HasPrefix(status, "204") || strings.HasPrefix(status, "304")

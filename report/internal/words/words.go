@@ -76,8 +76,14 @@ func QuoteArg(arg string) string {
 	return arg
 }
 
-// ShortFunction leaves the last element of the package path: "ssh.(*mux).loop".
-func ShortFunction(function string) string { return Printable(path.Base(function)) }
+// ShortFunction leaves the last element of the package path: "ssh.(*mux).loop". Of a function that is
+// not known nothing is left.
+func ShortFunction(function string) string {
+	if function == "" {
+		return ""
+	}
+	return Printable(path.Base(function))
+}
 
 // BareFunction leaves the name within the package: "(*mux).loop". What the compiler makes of a
 // deferred call goes by the name of the function that defers it.

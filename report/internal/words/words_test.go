@@ -36,6 +36,19 @@ func TestBareFunction(t *testing.T) {
 	}
 }
 
+// TestShortFunction: the last element of the path of its package names a function; one that is not
+// known has no name.
+func TestShortFunction(t *testing.T) {
+	for function, want := range map[string]string{
+		"": "", "main.run": "main.run", "golang.org/x/crypto/ssh.(*mux).loop": "ssh.(*mux).loop",
+		"example.com/v2.5/x.main.func1": "x.main.func1", "a/b.\x1b": `b.\x1b`,
+	} {
+		if got := ShortFunction(function); got != want {
+			t.Errorf("%q is short for %q, want %q", got, function, want)
+		}
+	}
+}
+
 // anyText draws bytes, most of which are no text.
 func anyText(t *rapid.T) string { return string(rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(t, "text")) }
 
