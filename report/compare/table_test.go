@@ -53,7 +53,8 @@ func TestAligned(t *testing.T) {
 	})
 }
 
-// TestDisagreementTakesTheHeadline: where two combinations disagree there is no verdict to be shown.
+// TestDisagreementTakesTheHeadline: where two combinations disagree there is no verdict to be
+// shown.
 func TestDisagreementTakesTheHeadline(t *testing.T) {
 	c := fourWays()
 	c.Rows[1].Outcomes = map[string]int{"completed": 139, "deadlock": 1}

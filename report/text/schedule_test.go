@@ -174,7 +174,8 @@ func TestOutputsOfPeers(t *testing.T) {
 	}
 	c.Outputs = []report.Output{output(6, "a", strings.Repeat("line\n", maxOutput+2))}
 	whole = textOf(t, c, report.Options{})
-	if n := strings.Count(whole, "  line\n"); n != maxOutput || !strings.Contains(whole, "... 2 lines before\n") {
+	if n := strings.Count(whole, "  line\n"); n != maxOutput ||
+		!strings.Contains(whole, "... 2 lines before\n") {
 		t.Errorf("%d lines are shown:\n%s", n, whole)
 	}
 }
@@ -218,7 +219,8 @@ func TestFailures(t *testing.T) {
 			Goroutines: waiting,
 		}, "  deadlock"},
 		"exit": {report.Counterexample{
-			Failure:    report.Failure{Kind: model.Exited, Message: "exit status 1", Printed: "why", Status: 1},
+			Failure: report.Failure{Kind: model.Exited, Message: "exit status 1", Printed: "why",
+				Status: 1},
 			Goroutines: waiting[:1],
 		}, "  exit status 1\n  why\n  main         waits: lock mutex 1"},
 		"a timer of a peer": {report.Counterexample{
@@ -269,7 +271,8 @@ func TestAfterTheSchedule(t *testing.T) {
 	if err := WriteAfterSchedule(&after, c); err != nil {
 		t.Fatal(err)
 	}
-	if whole := textOf(t, c, report.Options{}); !strings.HasSuffix(strings.TrimSpace(whole), after.String()) ||
+	if whole := textOf(t, c, report.Options{}); !strings.HasSuffix(strings.TrimSpace(whole),
+		after.String()) ||
 		!strings.HasPrefix(after.String(), "Failure\n") || strings.HasSuffix(after.String(), "\n") {
 		t.Errorf("%q is not the end of\n%s", after.String(), whole)
 	}

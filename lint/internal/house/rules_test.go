@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // sound is a package that keeps all rules.
@@ -150,6 +148,14 @@ func TestFaces(t *testing.T) {
 	}
 }
 
+// put writes a file.
+func put(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // write makes the files of a module.
 func write(t *testing.T, files map[string]string) (root string) {
 	t.Helper()
@@ -159,7 +165,7 @@ func write(t *testing.T, files map[string]string) (root string) {
 		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		testkit.WriteFile(t, name, text)
+		put(t, name, text)
 	}
 	return root
 }
@@ -199,7 +205,7 @@ const c = ` + "`\n// no comment\n`" + `
 	if _, err := readText(filepath.Join(root, "none.go")); err == nil {
 		t.Error("a file that is not there has no error")
 	}
-	testkit.WriteFile(t, filepath.Join(root, "x.go"), "packag x\n")
+	put(t, filepath.Join(root, "x.go"), "packag x\n")
 	if _, err := readText(filepath.Join(root, "x.go")); err == nil {
 		t.Error("what is no Go has no error")
 	}
@@ -262,11 +268,11 @@ func TestMeasureKits(t *testing.T) {
 	if p.Lines != 0 || p.Comments != 0 || p.TestLines != 4 || p.Synopsis != "Package testkit is for tests." {
 		t.Errorf("%+v", p)
 	}
-	testkit.WriteFile(t, filepath.Join(root, "examples/x/main.go"), "package main\n\nfunc main() { x }\n")
+	put(t, filepath.Join(root, "examples/x/main.go"), "package main\n\nfunc main() { x }\n")
 	if _, err := Measure(root); err != nil {
 		t.Errorf("an example does not compile, and nothing of it is measured: %v", err)
 	}
-	testkit.WriteFile(t, filepath.Join(root, "internal/testkit/kit.go"), "package testkit\n\nvar a = b\n")
+	put(t, filepath.Join(root, "internal/testkit/kit.go"), "package testkit\n\nvar a = b\n")
 	if _, err := Measure(root); err == nil || !strings.Contains(err.Error(), "undefined: b") {
 		t.Errorf("a package does not compile: %v", err)
 	}
@@ -351,7 +357,8 @@ func TestQuantileTwin(t *testing.T) {
 				upTo++
 			}
 		}
-		if at := (len(numbers) - 1) * percent / 100; !slices.Contains(numbers, q) || below > at || upTo <= at {
+		if at := (len(numbers) - 1) * percent / 100; !slices.Contains(numbers, q) || below > at ||
+			upTo <= at {
 			t.Fatalf("%d %% of %v is %d: %d are below, and %d up to it", percent, numbers, q, below, upTo)
 		}
 	})

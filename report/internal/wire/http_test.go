@@ -153,7 +153,8 @@ func TestExchangesTwin(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "exchanges") {
 			e := drawExchange(t)
 			want = append(want, e.told...)
-			for _, part := range []report.Message{reporttest.ToPeer(e.request), reporttest.FromPeer(e.response)} {
+			for _, part := range []report.Message{reporttest.ToPeer(e.request),
+				reporttest.FromPeer(e.response)} {
 				for _, piece := range cut(t, string(part.Data)) {
 					piece.ToPeer = part.ToPeer
 					got = append(got, headsOf(d.Describe(piece), piece.ToPeer)...)

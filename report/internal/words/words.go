@@ -76,8 +76,8 @@ func QuoteArg(arg string) string {
 	return arg
 }
 
-// ShortFunction leaves the last element of the package path: "ssh.(*mux).loop". Of a function that is
-// not known nothing is left.
+// ShortFunction leaves the last element of the package path: "ssh.(*mux).loop". Of a function that
+// is not known nothing is left.
 func ShortFunction(function string) string {
 	if function == "" {
 		return ""

@@ -129,7 +129,7 @@ func TestScan(t *testing.T) {
 
 // TestFill: a snapshot in too many pieces is refused, unless pages between them can fill the gaps.
 func TestFill(t *testing.T) {
-	s := new(abi.Shared)
+	s := sharedMemory(t)
 	table := newPageTable(0, s)
 	apart, parallel := map[uint64]uint64{}, map[uint64]uint64{}
 	for i := uint64(1); i <= abi.MaxRegions+1; i++ {
