@@ -15,6 +15,7 @@ func newLog(verbose bool) *zap.Logger {
 	config := zap.NewDevelopmentConfig()
 	config.Sampling = nil
 	config.DisableStacktrace = true
+	// Where in Tandem a line was written says nothing to a user.
 	config.DisableCaller = true
 	if !verbose {
 		config.Level = zap.NewAtomicLevelAt(zapcore.WarnLevel)

@@ -48,6 +48,7 @@ func (f *oneCheck) goOn(c *cobra.Command) error {
 	if err := giveAgain(c.Flags(), saved.Flags()); err != nil {
 		return fmt.Errorf("%s: %w", saved.Path(), err)
 	}
+	// From here on it is a check like any other.
 	return f.run(c, saved.Package(), saved.Args(), saved)
 }
 

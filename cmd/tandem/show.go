@@ -59,6 +59,7 @@ func (f *oneCheck) saveAll(warn io.Writer, result *check.Result) error {
 	if f.out == "" {
 		base = path.Base(result.ImportPath)
 	}
+	// One that is found of several has a number, too: the next run may find more.
 	several, _ := parseViolations(f.violations) // there was no error before
 	taken := map[string]bool{}
 	for i := range result.Violations {
