@@ -11,12 +11,12 @@ import (
 )
 
 // Searches are the names of the searches that a request can ask for.
-func Searches() []string { return []string{"dpor", "dfs", "random", "pct", "pos", "surw"} }
+func Searches() []string { return []string{"auto", "dpor", "dfs", "random", "pct", "pos", "surw"} }
 
 // SearchRequest names a search.
 type SearchRequest struct {
 	Name     string // one of Searches
-	Seed     uint64 // of random, pct, pos and surw
+	Seed     uint64 // of auto, random, pct, pos and surw
 	PCTDepth int    // of pct: how many orders of two operations the bugs need that it looks for
 }
 
@@ -28,6 +28,8 @@ func (q SearchRequest) newSearch(b configs.Bounds, before time.Duration) (*explo
 		Preemptions: b.Preemptions, Delays: b.Delays,
 	}
 	switch q.Name {
+	case "auto":
+		c.Algorithm = explore.Auto
 	case "dpor":
 		if c.Algorithm = explore.DPOR; b.Delays != nil {
 			c.Algorithm = explore.DFS // see assumed
@@ -89,7 +91,7 @@ func (q SearchRequest) assumed(b configs.Bounds) []string {
 		return nil
 	}
 	line := strings.Join(bounds, "; ")
-	if q.Name == "dpor" && b.Delays != nil {
+	if (q.Name == "dpor" || q.Name == "auto") && b.Delays != nil {
 		line += " (dfs instead of dpor: within a bound on delays every schedule is run)"
 	}
 	return []string{line}

@@ -61,8 +61,11 @@ func checkpointCounts(o Options, result *Result) report.CheckpointCounts {
 
 // details say more of a search that has shown nothing for certain.
 func details(v explore.Verdict) (lines []string) {
+	if text := v.Phases.String(); text != "" {
+		lines = append(lines, text)
+	}
 	if v.Kind != explore.Unknown {
-		return nil
+		return lines
 	}
 	if v.Estimate.Executions > 0 && !v.Complete {
 		lines = append(lines, v.Estimate.String())

@@ -131,7 +131,8 @@ func (d *divided) searchAll() ([]testkit.Executed, Verdict) {
 func TestDivide(t *testing.T) {
 	everything := testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes,
 		testkit.WaitGroups, testkit.Channels, testkit.Choices, testkit.Times, testkit.Branches)}
-	for _, name := range []string{"dfs", "dpor", "bounded", "bpor", "limited", "long"} {
+	for _, name := range []string{"dfs", "dpor", "bounded", "bpor", "limited", "long", "auto", "auto-bounded",
+		"auto-rests"} {
 		newSearch := saveables[name]
 		if name == "long" {
 			newSearch = func() *Search { s := dporSearch(); s.core.(*dpor.Search).Short = 0; return s }

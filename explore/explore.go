@@ -11,6 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/core"
 	"github.com/tandem-mc/tandem/explore/internal/dfs"
 	"github.com/tandem-mc/tandem/explore/internal/dpor"
+	"github.com/tandem-mc/tandem/explore/internal/portfolio"
 	"github.com/tandem-mc/tandem/explore/internal/random"
 	"github.com/tandem-mc/tandem/internal/invariant"
 )
@@ -41,11 +42,14 @@ const (
 	SURW
 	// Replay runs one execution, which begins with given actions.
 	Replay
+	// Auto is a portfolio of searches (package portfolio): schedules aimed at what earlier
+	// executions hint at, random ones, and DPOR, or what takes its place within bounds.
+	Auto
 	algorithms // their number
 )
 
 var algorithmNames = [algorithms]string{DPOR: "dpor", DFS: "dfs", Random: "random", PCT: "pct",
-	POS: "pos", SURW: "surw", Replay: "replay"}
+	POS: "pos", SURW: "surw", Replay: "replay", Auto: "auto"}
 
 func (a Algorithm) String() string {
 	if a >= algorithms {
@@ -58,7 +62,7 @@ func (a Algorithm) String() string {
 type Config struct {
 	Algorithm  Algorithm
 	Executions int      // Random, PCT, POS and SURW: how many
-	Seed       uint64   // of the same: equal seeds give equal schedules
+	Seed       uint64   // of the same and of Auto: equal seeds give equal schedules
 	Depth      int      // PCT: of the bugs that its guarantee is about, from 1 to MaxDepth
 	Prefix     []Action // Replay: with what the execution begins
 	// EarlyTimers is how often the clock may advance early in the execution of Replay.
@@ -98,11 +102,7 @@ func New(c Config) (*Search, error) {
 	s := &Search{bounds: b}
 	switch c.Algorithm {
 	case DPOR:
-		if c.Preemptions != nil {
-			s.use(dfs.NewBounded(b))
-		} else {
-			s.use(dpor.New())
-		}
+		s.use(c.systematic(b))
 	case DFS:
 		s.use(dfs.New(b))
 	case Random:
@@ -115,10 +115,24 @@ func New(c Config) (*Search, error) {
 		s.use(random.NewSURW(c.Executions, c.Seed, b))
 	case Replay:
 		s.use(core.NewReplay(c.Prefix, c.EarlyTimers))
+	case Auto:
+		s.use(portfolio.New(c.systematic(b), c.Seed, b))
 	default:
 		return nil, fmt.Errorf("there is no search of the kind %v", c.Algorithm)
 	}
 	return s, nil
+}
+
+// systematic is the search that says whether anything is left, with the best reduction that is
+// sound within the bounds.
+func (c *Config) systematic(b core.Bounds) core.Tree {
+	switch {
+	case c.Delays != nil:
+		return dfs.New(b)
+	case c.Preemptions != nil:
+		return dfs.NewBounded(b)
+	}
+	return dpor.New()
 }
 
 // use takes a search, and notes what it can do besides.

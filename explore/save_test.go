@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tandem-mc/tandem/explore/internal/portfolio"
 	"github.com/tandem-mc/tandem/explore/internal/testkit"
 	"pgregory.net/rapid"
 )
@@ -23,7 +24,16 @@ var saveables = map[string]func() *Search{
 	"surw":    func() *Search { return surwSearch(60, 7) },
 	"bounded": func() *Search { return until(maxExecutions(dfsSearch(), 40), AtViolation) },
 	"bpor":    func() *Search { return within(DPOR, 2) },
-	"limited": func() *Search { return mustNew(Config{Algorithm: DFS, Preemptions: new(1), Delays: new(3)}) },
+	"auto":    autoSearch,
+	"auto-rests": func() *Search {
+		s := autoSearch()
+		s.core.(*portfolio.Search).Opening, s.core.(*portfolio.Search).Rest = 0, 4
+		return s
+	},
+	"auto-bounded": func() *Search { return mustNew(Config{Algorithm: Auto, Preemptions: new(2), Seed: 3}) },
+	"limited": func() *Search {
+		return mustNew(Config{Algorithm: DFS, Preemptions: new(1), Delays: new(3)})
+	},
 }
 
 // TestResume interrupts searches of random programs at random places, once and again:

@@ -12,6 +12,8 @@ type (
 	VerdictKind = model.Verdict
 	Estimate    = core.Estimate
 	Guarantee   = core.Guarantee
+	Phases      = core.Phases
+	Phase       = core.Phase
 	Subtree     = core.Subtree
 )
 
@@ -20,6 +22,13 @@ const (
 	Unknown  = core.Unknown
 	Holds    = core.Holds
 	Violated = core.Violated
+)
+
+// The phases of Auto.
+const (
+	Systematic = core.Systematic
+	Aimed      = core.Aimed
+	Sampled    = core.Sampled
 )
 
 // MaxDepth is the greatest depth of a search by PCT.

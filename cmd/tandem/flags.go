@@ -89,13 +89,14 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf("how much memory, in `MiB`, "+
 		"checkpoints of the peers and their files may take (default %d)", d.CheckpointMib))
 	p.StringVar(&f.search.Name, "search", "dpor",
-		"how to search: dpor (one of all schedules that make no difference), dfs (every schedule), random, "+
+		"how to search: auto (schedules aimed at what earlier ones hint at, random ones, and dpor), "+
+			"dpor (one of all schedules that make no difference), dfs (every schedule), random, "+
 			"pct (random priorities), pos (random priorities of operations), surw (random orders of the "+
 			"accesses to some objects)")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot (the "+
 		"memory is put back), "+
 		"fork (each has a process of its own)")
-	p.Uint64Var(&f.search.Seed, "seed", 1, "seed of a search by random, pct, pos or surw")
+	p.Uint64Var(&f.search.Seed, "seed", 1, "seed of a search by auto, random, pct, pos or surw")
 	p.IntVar(&f.search.PCTDepth, "pct-depth", 3,
 		"for pct: the depth of the bugs to look for, that is how many orders of two operations they need")
 	f.registerBounds(p)

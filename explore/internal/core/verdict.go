@@ -24,6 +24,7 @@ type Verdict struct {
 	Within    string
 	Estimate  Estimate  // of the executions that the search needs; only of DFS, DPOR and Random
 	Guarantee Guarantee // only of PCT
+	Phases    Phases    // only of a portfolio
 }
 
 // Covered says what a complete search has covered.

@@ -169,6 +169,9 @@ type stretch struct {
 // Seeds is a sequence of seeds.
 type Seeds struct{ state uint64 }
 
+// NewSeeds returns the sequence that follows from a seed.
+func NewSeeds(seed uint64) Seeds { return Seeds{seed} }
+
 // Seed returns the next one; never 0, which would mean that there is none.
 func (s *Seeds) Seed() uint64 {
 	for {

@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -159,6 +160,12 @@ func index(names *[]string, name string) int {
 	}
 	*names = append(*names, name)
 	return len(*names) - 1
+}
+
+// place names where in the program a goroutine is: bodies that are alike are one.
+func (p *Program) place(g *simGoroutine) uint64 {
+	body := slices.IndexFunc(p.Bodies, func(b []instruction) bool { return slices.Equal(b, g.body) })
+	return uint64(body+1)<<32 + uint64(2*g.pc) + uint64(btoi(g.continuing))
 }
 
 func (p *Program) String() string {

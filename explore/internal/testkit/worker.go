@@ -322,6 +322,7 @@ func (w *Worker) execute(a core.Action) {
 		return
 	}
 	w.current.Needs = w.needs(g)
+	w.current.Place = w.program.place(g)
 	in, visible := w.pending(g)
 	w.current.SingleAccess = visible && in.settles() && !g.goesOn(g.pc+1)
 	g.continuing = false

@@ -1,0 +1,305 @@
+package portfolio
+
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/explore/internal/core"
+	"github.com/tandem-mc/tandem/explore/internal/lockgraph"
+	"github.com/tandem-mc/tandem/explore/internal/trace"
+)
+
+// hint is what an execution shows that might go wrong, and how to get there.
+type hint struct {
+	aim
+	class   uint64 // equal for hints of which one is enough
+	promise int    // greater: more likely to be a violation
+	round   int    // what is less promising than all of another round comes in a later one
+}
+
+// finder finds the hints of an execution.
+type finder struct {
+	e       *core.Execution
+	trace   *trace.Trace
+	nth     []int // of each transition: which of its goroutine it is, from 1
+	after   []int // the next one of its goroutine; -1: there is none
+	reach   []reached
+	pairs   []pair
+	classes []*class
+	classOf map[uint64]*class
+	hints   []hint
+	touched map[touch]bool
+}
+
+// pair is a race between two transitions.
+type pair struct{ first, second int }
+
+// reached is what could come before a transition instead of after it.
+type reached struct {
+	first  bool // of a race
+	second bool
+	closes bool // something that a channel operation meets and that waits for nothing
+	again  bool // the goroutine has used an object of it before
+}
+
+type touch struct {
+	goroutine core.GoroutineID
+	object    core.ObjectID
+}
+
+// Bounds on what is looked at.
+const (
+	mostClocks = 1 << 24 // transitions x goroutines
+	mostCycles = 32
+)
+
+// find returns the hints of an execution.
+func find(e *core.Execution) []hint {
+	f := &finder{e: e, trace: trace.New(), touched: map[touch]bool{}}
+	f.number()
+	f.cycles()
+	f.order()
+	f.counters()
+	f.alternatives()
+	return f.hints
+}
+
+// number counts the transitions of each goroutine.
+func (f *finder) number() {
+	count := map[core.GoroutineID]int{}
+	f.nth, f.after = make([]int, len(f.e.Transitions)), make([]int, len(f.e.Transitions))
+	f.reach = make([]reached, len(f.e.Transitions))
+	last := map[core.GoroutineID]int{}
+	for i := range f.e.Transitions {
+		g := f.e.Transitions[i].Goroutine
+		count[g]++
+		f.nth[i], f.after[i] = count[g], -1
+		if count[g] > 1 {
+			f.after[last[g]] = i
+		}
+		last[g] = i
+	}
+}
+
+// cycles holds the goroutines of a potential deadlock back before they take their second lock.
+func (f *finder) cycles() {
+	for _, c := range lockgraph.Cycles(f.e, mostCycles) {
+		h := hint{promise: promiseCycle}
+		var places []uint64
+		for _, w := range c {
+			h.holds = append(h.holds, core.Hold{Goroutine: w.Goroutine, Nth: w.Nth})
+			places = append(places, w.Place)
+		}
+		slices.Sort(places)
+		h.class = uint64(len(places))
+		for _, p := range places {
+			h.class = core.Mix(h.class ^ p)
+		}
+		f.hints = append(f.hints, h)
+	}
+}
+
+// What is promising.
+const (
+	promiseCycle   = 100
+	promiseCounter = 60
+	promiseClose   = 50
+	promiseAgain   = 40
+	promiseBetween = 30
+	promiseRace    = 20
+)
+
+// order holds back what something else might overtake: a transition that is the first of a race.
+func (f *finder) order() {
+	f.races()
+	f.classify()
+	for _, c := range f.classes {
+		if !c.races {
+			continue
+		}
+		f.hold(c.place, 0, c.promise, c.events[0])
+		if len(c.goroutines) > 1 {
+			f.hold(c.place, 1, c.promise, c.goroutines...)
+			f.hold(c.place, 2, c.promise, c.goroutines[len(c.goroutines)-1])
+		}
+		if len(c.events) > 1 {
+			f.hold(c.place, 3, c.promise, c.events[len(c.events)-1])
+			f.hold(c.place, 4, c.promise, c.events[len(c.events)/2])
+		}
+	}
+	f.between()
+}
+
+// class is what the transitions at a place have in common.
+type class struct {
+	place      uint64
+	events     []int // which are the first of a race, or at least the second
+	goroutines []int // the first event of each
+	races      bool  // one is the first
+	promise    int
+}
+
+// classify puts the transitions that are in races into classes.
+func (f *finder) classify() {
+	known := map[uint64]*class{}
+	seen := map[touch]bool{} // of a place by a goroutine
+	for i := range f.reach {
+		r, x := &f.reach[i], &f.e.Transitions[i]
+		if !r.first && !r.second {
+			continue
+		}
+		c := known[x.Place]
+		if c == nil {
+			c = &class{place: x.Place}
+			known[x.Place], f.classes = c, append(f.classes, c)
+		}
+		if r.first && !c.races {
+			c.races, c.events = true, nil
+		}
+		if r.first || !c.races {
+			c.events = append(c.events, i)
+		}
+		if r.first {
+			c.promise = max(c.promise, r.promise())
+		}
+		at := touch{x.Goroutine, core.ObjectID(x.Place)}
+		if !seen[at] && len(c.goroutines) < core.MaxHolds/2 {
+			c.goroutines = append(c.goroutines, i)
+		}
+		seen[at] = true
+	}
+	f.classOf = known
+}
+
+// between has the first transition of a race come right after the second: its goroutine is held
+// back, and so are all that would go on behind the second.
+func (f *finder) between() {
+	for _, p := range f.pairs {
+		next := f.next(p.second)
+		if next < 0 {
+			continue
+		}
+		first, c := &f.e.Transitions[p.first], f.classOf[f.e.Transitions[next].Place]
+		h := hint{class: core.Mix(core.Mix(first.Place) + core.Mix(c.place+13)), round: 1,
+			promise: promiseBetween}
+		h.holds = append(h.holds, core.Hold{Goroutine: first.Goroutine, Nth: f.nth[p.first]})
+		for _, i := range c.goroutines {
+			if g := f.e.Transitions[i].Goroutine; g != first.Goroutine {
+				h.holds = append(h.holds, core.Hold{Goroutine: g, Nth: f.nth[i]})
+			}
+		}
+		f.hints = append(f.hints, h)
+	}
+}
+
+// next is the transition of the same goroutine after one, of those in a race; -1 if there is none.
+func (f *finder) next(i int) int {
+	for i = f.after[i]; i >= 0 && !f.reach[i].first && !f.reach[i].second; i = f.after[i] {
+	}
+	return i
+}
+
+func (r *reached) promise() int {
+	switch {
+	case r.closes:
+		return promiseClose
+	case r.again:
+		return promiseAgain
+	}
+	return promiseRace
+}
+
+// hold adds a hint that holds goroutines back before events.
+func (f *finder) hold(place uint64, round, promise int, events ...int) {
+	h := hint{class: core.Mix(core.Mix(place+uint64(round)) + 7), round: round, promise: promise}
+	for _, i := range events {
+		h.holds = append(h.holds, core.Hold{Goroutine: f.e.Transitions[i].Goroutine, Nth: f.nth[i]})
+	}
+	f.hints = append(f.hints, h)
+}
+
+// races finds the transitions that are the first of a race.
+func (f *finder) races() {
+	goroutines := map[core.GoroutineID]bool{}
+	for i := range f.e.Transitions {
+		x := &f.e.Transitions[i]
+		if goroutines[x.Goroutine] = true; (i+1)*len(goroutines) > mostClocks {
+			return
+		}
+		races, err := f.trace.Push(x)
+		if err != nil {
+			return // the systematic search says what is wrong
+		}
+		for _, a := range x.Accesses {
+			t := touch{x.Goroutine, a.Object}
+			f.reach[i].again = f.reach[i].again || f.touched[t]
+			f.touched[t] = true
+		}
+		f.note(races, i, len(x.Needs) == 0 && writes(x.Accesses))
+	}
+	for i := range f.e.Pending {
+		p := &f.e.Pending[i]
+		if races, err := f.trace.PendingRaces(p, false); err == nil {
+			f.note(races, -1, len(p.Needs) == 0 && writes(p.Accesses))
+		}
+	}
+}
+
+func writes(list []core.Access) bool {
+	return slices.ContainsFunc(list, func(a core.Access) bool { return a.Kind == core.Write })
+}
+
+// note notes races with a transition that waits for nothing, or does; -1 for a pending operation.
+func (f *finder) note(races []trace.Race, second int, free bool) {
+	for _, r := range races {
+		x := &f.reach[r.Event]
+		x.first = true
+		x.closes = x.closes || free && slices.ContainsFunc(f.e.Transitions[r.Event].Needs,
+			func(n core.Need) bool { return n.Mask&(core.ReadySend|core.ReadyReceive) != 0 })
+		if second >= 0 {
+			f.reach[second].second = true
+			f.pairs = append(f.pairs, pair{int(r.Event), second})
+		}
+	}
+}
+
+// counters holds back what is added to a counter from which others take without waiting for that.
+func (f *finder) counters() {
+	type addition struct{ event int }
+	additions := map[core.ObjectID][]addition{}
+	n := len(f.trace.Events)
+	for i := range n {
+		x := &f.e.Transitions[i]
+		for _, a := range x.Accesses {
+			if a.Kind != core.Commute || a.Ready&core.CountsWaiting != 0 {
+				continue
+			}
+			if a.Delta > 0 {
+				additions[a.Object] = append(additions[a.Object], addition{i})
+				continue
+			}
+			for _, add := range additions[a.Object] {
+				if f.e.Transitions[add.event].Goroutine != x.Goroutine &&
+					!f.trace.Includes(f.trace.ClockOf(int32(i)), int32(add.event)) {
+					f.hold(f.e.Transitions[add.event].Place, 0, promiseCounter, add.event)
+					break
+				}
+			}
+		}
+	}
+}
+
+// alternatives takes each other alternative of an operation, once for each place.
+func (f *finder) alternatives() {
+	for i := range f.e.Transitions {
+		x := &f.e.Transitions[i]
+		for choice := range min(x.Choices, 8) {
+			if choice == x.Choice || x.Goroutine == 0 {
+				continue
+			}
+			f.hints = append(f.hints, hint{
+				aim:   aim{after: i, turn: core.Action{Goroutine: x.Goroutine, Choice: choice}},
+				class: core.Mix(core.Mix(x.Place+uint64(choice)) + 11), promise: promiseRace,
+			})
+		}
+	}
+}

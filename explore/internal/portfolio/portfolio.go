@@ -1,0 +1,117 @@
+// Package portfolio has the search that other searches are parts of: aimed schedules find what the
+// log of an execution already hints at, samples what is frequent, and a systematic search the rest.
+// Only the systematic search can say that nothing is left.
+package portfolio
+
+import (
+	"github.com/tandem-mc/tandem/explore/internal/core"
+)
+
+// Search runs the executions of a systematic search, and aside from these aimed schedules and
+// samples. The order depends on nothing but what the executions show.
+type Search struct {
+	core.Tally // of all executions
+	tree       core.Tree
+	planned    core.Schedule // of the tree
+	asked      bool          // the tree waits for that to be executed
+	cutOff     int           // of the executions of the tree: StepLimit
+	turn       core.Phase
+	aims       aims
+	samples    samples
+	phases     core.Phases
+	// Rest is after how many executions of the tree there are to have been as many aside, and then
+	// after twice, four times ... as many.
+	Rest int
+	// Opening is how many samples there are among the first executions.
+	Opening int
+}
+
+// New returns a search around a systematic one within the same bounds. Equal seeds give equal
+// samples.
+func New(tree core.Tree, seed uint64, b core.Bounds) *Search {
+	return &Search{Tally: core.Tally{Bounds: b}, tree: tree, aims: newAims(b.Limits),
+		samples: newSamples(seed, b), Rest: 1000, Opening: 150}
+}
+
+// Next implements core.Search. The tree is asked first: where nothing is left of it, nothing is
+// left to find.
+func (s *Search) Next() (core.Schedule, bool) {
+	s.Expect()
+	if !s.asked {
+		if s.planned, s.asked = s.tree.Next(); !s.asked {
+			return s.End()
+		}
+	}
+	if !s.owes(s.phases.Systematic) {
+		s.turn = core.Systematic
+		return s.planned, true
+	}
+	if schedule, some := s.aims.next(); some {
+		s.turn = core.Aimed
+		return schedule, true
+	}
+	s.turn = core.Sampled
+	return s.samples.next(), true
+}
+
+// Report implements core.Search.
+func (s *Search) Report(e core.Execution) error {
+	if err := s.Count(e); err != nil {
+		return err
+	}
+	s.phases.Note(s.turn, e.Outcome.Violation())
+	switch s.turn {
+	case core.Systematic:
+		if e.Outcome == core.StepLimit {
+			s.cutOff++
+		}
+		if s.asked = false; s.phases.Systematic == 1 {
+			s.aims.learn(&e)
+		}
+		return s.tree.Report(e)
+	case core.Sampled:
+		s.aims.learn(&e)
+		return s.samples.report(e)
+	}
+	s.aims.learn(&e)
+	return nil
+}
+
+// Verdict implements core.Search.
+func (s *Search) Verdict() core.Verdict {
+	v := s.Counted()
+	if v.Estimate = s.tree.Verdict().Estimate; v.Estimate.Executions > 0 {
+		aside := float64(s.phases.Aside())
+		v.Estimate.Executions += aside
+		v.Estimate.Low += aside
+		v.Estimate.High += aside
+	}
+	return v
+}
+
+// Counted implements core.Search. What was cut off aside does not matter: the tree has covered it.
+func (s *Search) Counted() core.Verdict {
+	all := s.Counts.Limited
+	s.Counts.Limited = s.cutOff
+	v := s.Conclude("")
+	s.Counts.Limited, v.Limited = all, all
+	v.Phases = s.phases
+	return v
+}
+
+// perTurn is how many executions are run aside for each of the tree, as long as there are to be any
+// of the opening.
+const perTurn = 2
+
+// quota is how many executions there are to be aside before the one of the tree that comes after so
+// many. It grows with that number, and depends on nothing that depends on who explores subtrees.
+func (s *Search) quota(systematic int) int {
+	quota := min(perTurn*systematic, len(s.aims.queue)+s.Opening)
+	for rest := s.Rest; rest <= systematic; rest *= 2 {
+		quota = max(quota, rest)
+	}
+	return quota
+}
+
+// owes reports whether an execution aside comes before the next one of the tree.
+func (s *Search) owes(systematic int) bool { return s.phases.Aside() < s.quota(systematic) }
