@@ -18,7 +18,13 @@ type SearchRequest struct {
 	Name     string // one of Searches
 	Seed     uint64 // of auto, random, pct, pos and surw
 	PCTDepth int    // of pct: how many orders of two operations the bugs need that it looks for
+	// Punctual has auto run no execution in which timers fire early, unless the environment allows
+	// that in all.
+	Punctual bool
 }
+
+// earlyTimers is how often timers fire early in some of the executions of auto.
+const earlyTimers = 2
 
 // newSearch makes the search that is asked for, within bounds. Before says how much of the time is
 // used up already, by a run that goes on.
@@ -29,7 +35,9 @@ func (q SearchRequest) newSearch(b configs.Bounds, before time.Duration) (*explo
 	}
 	switch q.Name {
 	case "auto":
-		c.Algorithm = explore.Auto
+		if c.Algorithm = explore.Auto; !q.Punctual {
+			c.EarlyTimers = earlyTimers
+		}
 	case "dpor":
 		if c.Algorithm = explore.DPOR; b.Delays != nil {
 			c.Algorithm = explore.DFS // see assumed

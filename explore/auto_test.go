@@ -12,7 +12,10 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/testkit"
 )
 
-func autoSearch() *Search { return mustNew(Config{Algorithm: Auto, Seed: 1}) }
+func autoSearch() *Search { return mustNew(Config{Algorithm: Auto, Seed: 1, EarlyTimers: 2}) }
+
+// autoInTime is the portfolio without early timers.
+func autoInTime() *Search { return mustNew(Config{Algorithm: Auto, Seed: 1}) }
 
 // buggy are programs of which many have violations.
 var buggy = testkit.Profile{Blocks: testkit.Join(testkit.Endings, testkit.Variables, testkit.Mutexes,
@@ -53,12 +56,13 @@ func TestAutoAgainstTwin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdict := checkAuto(t, p)
+		checkAuto(t, autoSearch(), p)
+		verdict := checkAuto(t, autoInTime(), p)
 		switch {
 		case all.Verdict.Violations > 0:
 			violated++
 			dpor += firstViolation(t, dporSearch(), p, testkit.DFSBudget)
-			auto += firstViolation(t, autoSearch(), p, testkit.DFSBudget)
+			auto += firstViolation(t, autoInTime(), p, testkit.DFSBudget)
 			if verdict.Violations == 0 {
 				missed++
 			}
@@ -85,8 +89,8 @@ func TestAutoAgainstTwin(t *testing.T) {
 }
 
 // checkAuto has the portfolio search a program, and replays what it finds.
-func checkAuto(t *rapid.T, p *testkit.Program) Verdict {
-	s, violations := autoSearch(), 0
+func checkAuto(t *rapid.T, s *Search, p *testkit.Program) Verdict {
+	violations := 0
 	for {
 		schedule, more := s.Next()
 		if !more {

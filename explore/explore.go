@@ -65,7 +65,8 @@ type Config struct {
 	Seed       uint64   // of the same and of Auto: equal seeds give equal schedules
 	Depth      int      // PCT: of the bugs that its guarantee is about, from 1 to MaxDepth
 	Prefix     []Action // Replay: with what the execution begins
-	// EarlyTimers is how often the clock may advance early in the execution of Replay.
+	// EarlyTimers is how often the clock may advance early: in the execution of Replay, or in some
+	// of those that Auto runs beside DPOR's.
 	EarlyTimers int
 	// Preemptions bounds how often a goroutine that could go on is taken off in one execution
 	// (Musuvathi and Qadeer: Iterative Context Bounding for Systematic Testing of Multithreaded
@@ -116,7 +117,7 @@ func New(c Config) (*Search, error) {
 	case Replay:
 		s.use(core.NewReplay(c.Prefix, c.EarlyTimers))
 	case Auto:
-		s.use(portfolio.New(c.systematic(b), c.Seed, b))
+		s.use(portfolio.New(c.systematic(b), c.Seed, c.EarlyTimers, b))
 	default:
 		return nil, fmt.Errorf("there is no search of the kind %v", c.Algorithm)
 	}

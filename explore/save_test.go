@@ -30,7 +30,9 @@ var saveables = map[string]func() *Search{
 		s.core.(*portfolio.Search).Opening, s.core.(*portfolio.Search).Rest = 0, 4
 		return s
 	},
-	"auto-bounded": func() *Search { return mustNew(Config{Algorithm: Auto, Preemptions: new(2), Seed: 3}) },
+	"auto-bounded": func() *Search {
+		return mustNew(Config{Algorithm: Auto, Preemptions: new(2), Seed: 3, EarlyTimers: 2})
+	},
 	"limited": func() *Search {
 		return mustNew(Config{Algorithm: DFS, Preemptions: new(1), Delays: new(3)})
 	},

@@ -160,3 +160,14 @@ func TestEarlyTimersAgainstTwin(t *testing.T) {
 		}
 	})
 }
+
+// TestTimePassesBeforeHolds: what is held goes on only when no time is left to pass early.
+func TestTimePassesBeforeHolds(t *testing.T) {
+	p := testkit.ParseProgram("main: go p; store x 1; load r0 y; assert r0 0\np: sleep 1; store y 1")
+	for early, want := range []string{"completed", "assertion failed main: r0 is 1, not 0"} {
+		w := testkit.Run(p, Schedule{Holds: []Hold{{Goroutine: 1, Nth: 2}}, EarlyTimers: early}, 0)
+		if got := w.Outcome(); got != want {
+			t.Errorf("with %d early timers: %s, want %s", early, got, want)
+		}
+	}
+}

@@ -56,7 +56,8 @@ func (l *logReader) read(s *abi.Shared) (*Log, error) {
 	} else {
 		log.Weight = math.Inf(1)
 	}
-	for kind, n := range s.RarePoints {
+	log.Timers = int(s.Points.Timers)
+	for kind, n := range s.Points.Rare {
 		log.RarePoints[kind] = int(n)
 	}
 	log.Message = string(s.Message[:messageLength])

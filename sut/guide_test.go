@@ -308,7 +308,7 @@ func weightsOf(events []sut.Event, object model.ObjectID) (list []sut.Weight) {
 func TestGuideLimits(t *testing.T) {
 	w := start(t, sut.Snapshot, "counter")
 	for want, s := range map[string]sut.Schedule{
-		"the schedule has 65 holds; the limit is 64": {Holds: make([]sut.Hold, sut.MaxHolds+1)},
+		"the schedule has 1025 holds; the limit is 1024": {Holds: make([]sut.Hold, sut.MaxHolds+1)},
 		"the schedule has 1025 weights; the limit is 1024": {
 			Walk: &sut.Walk{Weights: make([]sut.Weight, 1025)}},
 		"the schedule has 65 interesting objects; the limit is 64": {

@@ -104,7 +104,7 @@ func (w *Worker) load(s Schedule) error {
 		sh.StepLimit = 1<<32 - 1
 	}
 	sh.RecordLimit = uint32(s.MaxEvents())
-	sh.RarePoints = [abi.RareKinds]uint32{}
+	sh.Points = abi.SharedPoints{}
 	sh.Records, sh.Steps, sh.Outcome, sh.ExitCode, sh.Position = 0, 0, abi.OutcomeRunning, 0, 0
 	sh.MessageLength, sh.StackLength = 0, 0
 	return nil

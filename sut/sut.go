@@ -148,6 +148,7 @@ type Log struct {
 	Weight float64
 	// RarePoints is, if there was a Seed, how many points there were for each kind of rare event.
 	RarePoints [RareKinds]int
+	Timers     int // that the program has set or stopped
 	// EarlyTimers is how often the clock could advance although goroutines could go on. An
 	// execution of the same schedule is the same only if it is as often.
 	EarlyTimers int

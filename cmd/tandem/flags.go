@@ -176,6 +176,7 @@ func (f *checkFlags) loadWith(cache, dir string, given func(flag string) bool) (
 	}
 	if err == nil {
 		err = f.configFlags.apply(&config, given)
+		f.search.Punctual = f.search.Punctual || given("early-timers")
 	}
 	if err == nil {
 		config.Date, err = f.dateOf(config, cache)

@@ -59,6 +59,7 @@ explored together, which also finds what goes wrong between them.`,
 	}
 	p := c.Flags()
 	f.register(p)
+	f.search.Punctual = true // time-outs of tests are to fail them
 	p.StringVar(&f.pattern, "run", "",
 		"check the tests and subtests that `regexp` matches, as go test does; default: all")
 	p.StringVar(&f.skip, "skip", "",

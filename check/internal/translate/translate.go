@@ -134,7 +134,7 @@ func (t *Translator) Log(l *sut.Log, from Source) (explore.Execution, error) {
 		same = from.Same
 	}
 	t.from = from
-	t.execution.Outcome, t.execution.Weight = outcome, l.Weight
+	t.execution.Outcome, t.execution.Weight, t.execution.Timers = outcome, l.Weight, l.Timers
 	for kind, of := range rareKinds {
 		t.execution.RarePoints[kind] = l.RarePoints[of]
 	}

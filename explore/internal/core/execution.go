@@ -74,6 +74,7 @@ type Execution struct {
 	Weight float64
 	// RarePoints is, with a Seed, at how many points each kind of rare event could have happened.
 	RarePoints [RareKinds]int
+	Timers     int // that the program has set or stopped
 }
 
 // MayBeSingleAccess reports whether the accesses are those of a SingleAccess.

@@ -34,9 +34,9 @@ type Schedule struct {
 // Hold keeps a goroutine back before its Nth transition, counted from 1 and with those of Prefix:
 // it is not picked as long as a goroutine that is not held can be. If only held goroutines can be
 // picked, the first Hold in the list of which that is true is released for good. So are those that
-// others wait for in a loop. Time does not pass, and no signal arrives, before that: the clock and
-// the senders of signals are no goroutines here. What can be picked is what is enabled, within the
-// Limits and, without a Seed, not asleep.
+// others wait for in a loop. No signal arrives before that: the senders of signals are no
+// goroutines here. Nor does time pass, unless it may do so early. What can be picked is what is
+// enabled, within the Limits and, without a Seed, not asleep.
 type Hold struct {
 	Goroutine GoroutineID
 	Nth       int
@@ -72,7 +72,7 @@ type Weight struct {
 
 // The greatest lengths of lists of a schedule.
 const (
-	MaxHolds   = 64
+	MaxHolds   = 1024
 	MaxWeights = 1024
 	MaxObjects = 64
 )

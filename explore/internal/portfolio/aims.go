@@ -14,6 +14,7 @@ const mostAims = 100
 // hints: where in the code the operations are that it holds back.
 type aims struct {
 	limits core.Limits
+	early  int             // of the schedules in which time may pass early: how often
 	known  map[uint64]bool // classes, and places that executions have come to
 	queue  []aim           // in order
 	begun  int             // of the queue
@@ -27,10 +28,12 @@ type aim struct {
 	holds []core.Hold
 	after int // actions of the first execution
 	turn  core.Action
-	early int
+	early bool // time may pass early
 }
 
-func newAims(l core.Limits) aims { return aims{limits: l, known: map[uint64]bool{}} }
+func newAims(l core.Limits, early int) aims {
+	return aims{limits: l, early: early, known: map[uint64]bool{}}
+}
 
 // next is the next aimed schedule.
 func (a *aims) next() (core.Schedule, bool) {
@@ -44,9 +47,19 @@ func (a *aims) next() (core.Schedule, bool) {
 
 func (a *aims) left() int { return len(a.queue) - a.begun }
 
+// onlyEarly drops what is left but for schedules in which time may pass early: the tree has covered
+// what others would show.
+func (a *aims) onlyEarly() {
+	rest := slices.DeleteFunc(slices.Clone(a.queue[a.begun:]), func(x aim) bool { return !x.early })
+	a.queue, a.listed = append(a.queue[:a.begun], rest...), a.begun
+}
+
 func (a *aims) schedule(i int) core.Schedule {
 	x := &a.queue[i]
-	s := core.Schedule{Holds: x.holds, EarlyTimers: x.early, Limits: a.limits}
+	s := core.Schedule{Holds: x.holds, Limits: a.limits}
+	if x.early {
+		s.EarlyTimers = a.early
+	}
 	if x.turn.Goroutine != 0 {
 		s.Prefix = append(slices.Clone(a.base[:x.after]), x.turn)
 	}
@@ -72,7 +85,7 @@ func (a *aims) learn(e *core.Execution) {
 			a.base = append(a.base, e.Transitions[i].Action)
 		}
 	}
-	hints := find(e)
+	hints := find(e, a.early > 0)
 	slices.SortStableFunc(hints, func(x, y hint) int {
 		return cmp.Or(cmp.Compare(x.round, y.round), cmp.Compare(y.promise, x.promise))
 	})

@@ -53,13 +53,16 @@ const (
 )
 
 // find returns the hints of an execution.
-func find(e *core.Execution) []hint {
+func find(e *core.Execution, early bool) []hint {
 	f := &finder{e: e, trace: trace.New(), touched: map[touch]bool{}}
 	f.number()
 	f.cycles()
 	f.order()
 	f.counters()
 	f.alternatives()
+	if early && e.Timers > 0 {
+		f.timers()
+	}
 	return f.hints
 }
 
@@ -162,7 +165,7 @@ func (f *finder) classify() {
 			c.promise = max(c.promise, r.promise())
 		}
 		at := touch{x.Goroutine, core.ObjectID(x.Place)}
-		if !seen[at] && len(c.goroutines) < core.MaxHolds/2 {
+		if !seen[at] && len(c.goroutines) < core.MaxHolds {
 			c.goroutines = append(c.goroutines, i)
 		}
 		seen[at] = true
@@ -301,5 +304,24 @@ func (f *finder) alternatives() {
 				class: core.Mix(core.Mix(x.Place+uint64(choice)) + 11), promise: promiseRace,
 			})
 		}
+	}
+}
+
+// timers has time pass before each place, at the first transition there. These orders come last:
+// they rest on a goroutine being held up for as long as a timer takes.
+func (f *finder) timers() {
+	seen := map[uint64]bool{}
+	for i := range f.e.Transitions {
+		x := &f.e.Transitions[i]
+		if x.Goroutine == 0 || seen[x.Place] {
+			continue
+		}
+		seen[x.Place] = true
+		h := hint{class: core.Mix(core.Mix(x.Place) + 17), round: 5, promise: promiseRace}
+		if f.reach[i].first {
+			h.promise = promiseAgain
+		}
+		h.early, h.holds = true, []core.Hold{{Goroutine: x.Goroutine, Nth: f.nth[i]}}
+		f.hints = append(f.hints, h)
 	}
 }

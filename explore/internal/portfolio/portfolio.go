@@ -14,6 +14,9 @@ type Search struct {
 	tree       core.Tree
 	planned    core.Schedule // of the tree
 	asked      bool          // the tree waits for that to be executed
+	explored   bool          // nothing is left of the tree
+	late       int           // samples since then
+	timers     bool          // the program has some
 	cutOff     int           // of the executions of the tree: StepLimit
 	turn       core.Phase
 	aims       aims
@@ -27,22 +30,25 @@ type Search struct {
 }
 
 // New returns a search around a systematic one within the same bounds. Equal seeds give equal
-// samples.
-func New(tree core.Tree, seed uint64, b core.Bounds) *Search {
-	return &Search{Tally: core.Tally{Bounds: b}, tree: tree, aims: newAims(b.Limits),
-		samples: newSamples(seed, b), Rest: 1000, Opening: 150}
+// samples. In some of the executions aside the clock may advance early so many times.
+func New(tree core.Tree, seed uint64, earlyTimers int, b core.Bounds) *Search {
+	return &Search{Tally: core.Tally{Bounds: b}, tree: tree, aims: newAims(b.Limits, earlyTimers),
+		samples: newSamples(seed, earlyTimers, b), Rest: 1000, Opening: 150}
 }
 
 // Next implements core.Search. The tree is asked first: where nothing is left of it, nothing is
-// left to find.
+// left to find, but for what happens when time passes early.
 func (s *Search) Next() (core.Schedule, bool) {
 	s.Expect()
-	if !s.asked {
+	if !s.asked && !s.explored {
 		if s.planned, s.asked = s.tree.Next(); !s.asked {
-			return s.End()
+			s.finishTree()
 		}
 	}
-	if !s.owes(s.phases.Systematic) {
+	switch {
+	case s.explored && s.lateLeft() <= 0:
+		return s.End()
+	case !s.explored && !s.owes(s.phases.Systematic):
 		s.turn = core.Systematic
 		return s.planned, true
 	}
@@ -51,7 +57,24 @@ func (s *Search) Next() (core.Schedule, bool) {
 		return schedule, true
 	}
 	s.turn = core.Sampled
-	return s.samples.next(), true
+	return s.samples.next(s.explored), true
+}
+
+// finishTree notes that nothing is left of the tree.
+func (s *Search) finishTree() {
+	s.explored = true
+	s.aims.onlyEarly()
+}
+
+// lateSamples is how many samples in which time may pass early there are when nothing else is left.
+const lateSamples = 30
+
+// lateLeft is how many executions are left when nothing is left of the tree.
+func (s *Search) lateLeft() int {
+	if !s.timers || s.aims.early == 0 {
+		return 0
+	}
+	return s.aims.left() + lateSamples - s.late
 }
 
 // Report implements core.Search.
@@ -60,6 +83,7 @@ func (s *Search) Report(e core.Execution) error {
 		return err
 	}
 	s.phases.Note(s.turn, e.Outcome.Violation())
+	s.timers = s.timers || e.Timers > 0
 	switch s.turn {
 	case core.Systematic:
 		if e.Outcome == core.StepLimit {
@@ -70,7 +94,11 @@ func (s *Search) Report(e core.Execution) error {
 		}
 		return s.tree.Report(e)
 	case core.Sampled:
-		s.aims.learn(&e)
+		if s.explored {
+			s.late++
+		} else {
+			s.aims.learn(&e)
+		}
 		return s.samples.report(e)
 	}
 	s.aims.learn(&e)
@@ -80,6 +108,11 @@ func (s *Search) Report(e core.Execution) error {
 // Verdict implements core.Search.
 func (s *Search) Verdict() core.Verdict {
 	v := s.Counted()
+	if s.explored {
+		all := float64(v.Executions + s.lateLeft())
+		v.Estimate = core.Estimate{Executions: all, Low: all, High: all}
+		return v
+	}
 	if v.Estimate = s.tree.Verdict().Estimate; v.Estimate.Executions > 0 {
 		aside := float64(s.phases.Aside())
 		v.Estimate.Executions += aside

@@ -11,14 +11,15 @@ import (
 // samples are those of several random searches in turn.
 type samples struct {
 	searches []*random.Search // in the order of their turns
+	early    int              // how often the clock may advance early, in some of them
 	begun    int              // the last one may not have been reported
 	listed   int              // by prefetch or before
 }
 
-func newSamples(seed uint64, b core.Bounds) samples {
+func newSamples(seed uint64, early int, b core.Bounds) samples {
 	seeds := random.NewSeeds(seed)
 	const all = math.MaxInt32 // more than there will be
-	return samples{searches: []*random.Search{
+	return samples{early: early, searches: []*random.Search{
 		random.NewPOS(all, seeds.Seed(), b),
 		random.NewPCT(all, 3, seeds.Seed(), b),
 		random.NewSURW(all, seeds.Seed(), b),
@@ -29,9 +30,19 @@ func newSamples(seed uint64, b core.Bounds) samples {
 
 func (s *samples) at(i int) *random.Search { return s.searches[i%len(s.searches)] }
 
-// next is the next sample: there always is one.
-func (s *samples) next() core.Schedule {
+// passes reports whether time may pass early in a sample: in two of five.
+func (s *samples) passes(i int) bool { return i%len(s.searches)%2 == 1 }
+
+// next is the next sample: there always is one. If onlyEarly, it is one in which time may pass
+// early.
+func (s *samples) next(onlyEarly bool) core.Schedule {
+	for onlyEarly && !s.passes(s.begun) {
+		s.begun++
+	}
 	schedule, _ := s.at(s.begun).Next()
+	if s.passes(s.begun) {
+		schedule.EarlyTimers = s.early
+	}
 	s.begun++
 	s.listed = max(s.listed, s.begun)
 	return schedule
@@ -45,6 +56,9 @@ func (s *samples) prefetch(n int) (list []core.Schedule) {
 		next := s.at(s.listed).Prefetch(1)
 		if len(next) == 0 {
 			break
+		}
+		if s.passes(s.listed) {
+			next[0].EarlyTimers = s.early
 		}
 		list = append(list, next...)
 		s.listed++

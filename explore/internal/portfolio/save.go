@@ -11,16 +11,23 @@ import (
 // Save implements core.Saveable. What was asked for and is not reported is still to do.
 func (s *Search) Save(e *codec.Encoder) {
 	var tree codec.Encoder
-	s.tree.Save(&tree)
+	if !s.explored {
+		if s.tree.Save(&tree); tree.Ended {
+			s.finishTree()
+		}
+	}
 	s.SaveCounts(e, "auto")
-	if e.Ended = tree.Ended; e.Ended {
+	if e.Ended = s.Ended || s.explored && !s.Waiting && s.lateLeft() <= 0; e.Ended {
 		return
 	}
-	e.Text(string(tree.Data))
+	if e.Truth(s.explored); !s.explored {
+		e.Text(string(tree.Data))
+	}
 	for _, n := range s.saved() {
 		e.Count(*n)
 	}
 	e.Number(uint64(s.phases.Found))
+	e.Truth(s.timers)
 	s.aims.save(e, s.Waiting && s.turn == core.Aimed)
 	s.samples.save(e, s.Waiting && s.turn == core.Sampled)
 }
@@ -28,24 +35,27 @@ func (s *Search) Save(e *codec.Encoder) {
 // Resume implements core.Saveable.
 func (s *Search) Resume(d *codec.Decoder) {
 	s.ResumeCounts(d, "auto")
-	tree := codec.Decoder{Data: []byte(d.Text())}
-	s.tree.Resume(&tree)
-	if len(tree.Data) > 0 {
-		tree.Fail("%d bytes follow the end of the systematic search", len(tree.Data))
-	}
-	if tree.Problem != "" {
-		d.Fail("%s", tree.Problem)
+	if s.explored = d.Truth(); !s.explored {
+		tree := codec.Decoder{Data: []byte(d.Text())}
+		s.tree.Resume(&tree)
+		if len(tree.Data) > 0 {
+			tree.Fail("%d bytes follow the end of the systematic search", len(tree.Data))
+		}
+		if tree.Problem != "" {
+			d.Fail("%s", tree.Problem)
+		}
 	}
 	for _, n := range s.saved() {
 		*n = d.Count(core.MaxCount)
 	}
 	s.phases.Found = core.Phase(d.Count(uint64(core.Sampled)))
+	s.timers = d.Truth()
 	s.aims.resume(d)
 	s.samples.resume(d)
 }
 
 func (s *Search) saved() []*int {
-	return []*int{&s.cutOff, &s.phases.Systematic, &s.phases.Aimed, &s.phases.Sampled, &s.phases.At}
+	return []*int{&s.cutOff, &s.phases.Systematic, &s.phases.Aimed, &s.phases.Sampled, &s.phases.At, &s.late}
 }
 
 // save writes what is left to do, and what is known.
@@ -65,6 +75,7 @@ func (a *aims) save(e *codec.Encoder, waiting bool) {
 		}
 		e.Count(x.after)
 		core.EncodeAction(e, x.turn)
+		e.Truth(x.early)
 		longest = max(longest, x.after)
 	}
 	core.EncodeActions(e, a.base[:longest])
@@ -84,6 +95,7 @@ func (a *aims) resume(d *codec.Decoder) {
 				Nth: d.Count(core.MaxTransitions)})
 		}
 		x.after, x.turn = d.Count(core.MaxTransitions), core.DecodeAction(d)
+		x.early = d.Truth()
 		a.queue = append(a.queue, x)
 	}
 	a.listed, a.base = a.begun, core.DecodeActions(d)

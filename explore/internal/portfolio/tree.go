@@ -8,7 +8,7 @@ func (s *Search) Prefetch(n int) []core.Schedule {
 		return nil
 	}
 	list := s.aims.prefetch(n)
-	if s.aims.listed < len(s.aims.queue) {
+	if s.aims.listed < len(s.aims.queue) || s.explored {
 		return list
 	}
 	return append(list, s.samples.prefetch(min(n-len(list), s.due()))...)
@@ -23,6 +23,9 @@ func (s *Search) due() int {
 
 // Split implements core.Tree.
 func (s *Search) Split(least float64) *core.Subtree {
+	if s.explored {
+		return nil
+	}
 	return s.tree.Split(least)
 }
 

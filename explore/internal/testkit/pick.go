@@ -23,7 +23,7 @@ func newPicker(w *Worker) *picker {
 	return p
 }
 
-// notHeld leaves out goroutines that are held. If that leaves only the clock, it releases one.
+// notHeld leaves out goroutines that are held. If that leaves nothing, it releases one.
 func (p *picker) notHeld(list []core.Alternative) []core.Alternative {
 	free := slices.DeleteFunc(slices.Clone(list), func(a core.Alternative) bool {
 		for i := range p.schedule.Holds {
@@ -33,7 +33,7 @@ func (p *picker) notHeld(list []core.Alternative) []core.Alternative {
 		}
 		return false
 	})
-	if slices.ContainsFunc(free, func(a core.Alternative) bool { return a.Goroutine != EarlyClock }) {
+	if len(free) > 0 {
 		return free
 	}
 	for i, h := range p.schedule.Holds {

@@ -425,6 +425,7 @@ func (w *Worker) operate(g *simGoroutine, choice int) {
 	case opSleep:
 		w.current.Accesses = append(w.current.Accesses, w.clockAccess())
 		g.blocked, g.wake = true, w.now+in.value
+		w.Log.Timers++
 	case opExit:
 		outcome := core.Completed
 		if in.value != 0 {

@@ -4,7 +4,7 @@ package abi
 const (
 	MaxChanges = 1 << 6  // transitions at which priorities change
 	MaxRare    = 1 << 8  // rare events of a schedule
-	MaxHolds   = 1 << 6  // goroutines that are kept back, each before one transition
+	MaxHolds   = 1 << 10 // goroutines that are kept back, each before one transition
 	MaxWeights = 1 << 10 // goroutines with interesting transitions
 	MaxObjects = 1 << 6  // whose accesses are interesting
 )
@@ -67,3 +67,9 @@ const (
 	RareSignal
 	RareKinds
 )
+
+// SharedPoints is where rare events, and early timers, could have been, as the worker has counted.
+type SharedPoints struct {
+	Rare   [RareKinds]uint32 // beyond the schedule, where goroutines are picked at random
+	Timers uint32            // that were set or stopped
+}

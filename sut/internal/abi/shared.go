@@ -359,7 +359,7 @@ type Shared struct {
 	Steps         uint32
 	Position      uint32 // where the schedule could not be followed
 	Weight        SharedWeight
-	RarePoints    [RareKinds]uint32 // beyond the schedule, where goroutines are picked at random
+	Points        SharedPoints
 	Now           int64
 	Records       uint32
 	MessageLength uint32

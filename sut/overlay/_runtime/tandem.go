@@ -62,6 +62,7 @@ type tandemG struct {
 	begunOn uintptr // the descriptor of that
 	turn    uint32  // its last transition, as shared.steps counts
 	held    bool    // it is not to be picked
+	heldAt  uint32  // for which of its transitions that is known
 	// So far, the present one included.
 	transitions uint32
 	uses        uint32 // of descriptors, since its last operation

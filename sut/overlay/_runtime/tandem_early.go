@@ -106,6 +106,7 @@ func tandemSetTimer(t *timer) {
 	if !tandem.on {
 		return
 	}
+	tandem.sh.points.timers++
 	tandemEffect()
 	if t.isChan && t.hchan() != nil { // or it is being made
 		c, kind := t.hchan(), uint8(accessRead)

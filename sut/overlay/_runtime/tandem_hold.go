@@ -5,22 +5,26 @@ package runtime
 
 // tandemKeepBack tells for the next pick which goroutines are held. If only these can be picked, or
 // the others only go round in loops that wait, it releases the first hold of which that is true.
-// What is no goroutine of the program does not count: time passes after all have been released.
+// What is no goroutine of the program does not count, but the clock where it may advance early:
+// time passes before one is released.
 func tandemKeepBack() {
 	guide := &tandem.sh.guide
 	if guide.holds == 0 {
 		return
 	}
-	free := 0
+	free, passes := 0, false
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
 		t := &gp.tandem
-		t.held = tandemIsHeld(t)
+		if next := t.transitions + 1; t.heldAt != next {
+			t.heldAt, t.held = next, tandemIsHeld(t)
+		}
+		passes = passes || t.op == opAdvance && tandemAwakeCandidate(gp)
 		if !t.held && !tandemOutside(t.op) && tandemAwakeCandidate(gp) {
 			free++
 		}
 	}
-	if free > 0 && tandem.barren < tandemLoopPatience*free {
+	if free == 0 && passes || free > 0 && tandem.barren < tandemLoopPatience*free {
 		return
 	}
 	for i := range guide.holds {

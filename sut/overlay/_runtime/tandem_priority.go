@@ -122,10 +122,10 @@ func tandemRareSource(gp *g) uint32 {
 // there.
 func tandemRareNow(kind uint32) bool {
 	sh := tandem.sh
-	sh.rarePoints[kind]++
+	sh.points.rare[kind]++
 	guide := &sh.guide
 	for i := range guide.rares {
-		if guide.rare[i].kind == kind && guide.rare[i].at == sh.rarePoints[kind] {
+		if guide.rare[i].kind == kind && guide.rare[i].at == sh.points.rare[kind] {
 			return true
 		}
 	}
