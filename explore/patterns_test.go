@@ -61,13 +61,13 @@ var patterns = []struct {
 		"add w 5; wait w; load r0 x; assert r0 5")},
 	{"lost update under locks", 2, alike(3, "lock m; load r0 x; unlock m; lock m; inc x r0; unlock m; done w",
 		"add w 3; wait w; load r0 x; assert r0 3")},
-	{"two stores come apart", 6, alike(2, "store x 1; store y 1", "",
+	{"two stores come apart", 9, alike(2, "store x 1; store y 1", "",
 		"load r0 y; skip r0 0 2; load r1 x; assert r1 1; load r0 x; skip r0 0 2; load r1 y; assert r1 1")},
-	{"two stores of 9", 6, alike(9, "store x 1; store y 1", "",
+	{"two stores of 9", 9, alike(9, "store x 1; store y 1", "",
 		"load r0 x; skip r0 0 2; load r1 y; assert r1 1")},
-	{"two stores of 19", 6, alike(19, "store x 1; store y 1", "",
+	{"two stores of 19", 9, alike(19, "store x 1; store y 1", "",
 		"load r0 x; skip r0 0 2; load r1 y; assert r1 1")},
-	{"two critical sections of 9", 6, alike(9, "lock m; store x 1; unlock m; lock n; store y 1; unlock n", "",
+	{"two critical sections of 9", 9, alike(9, "lock m; store x 1; unlock m; lock n; store y 1; unlock n", "",
 		"lock m; load r0 x; unlock m; skip r0 0 4; lock n; load r1 y; unlock n; assert r1 1")},
 	{"use before it is made", 2, alike(4, "load r0 i; assert r0 1", "store i 1")},
 	{"close before a send", 6, alike(1, "load r0 x; load r0 x; close c1",
@@ -76,7 +76,7 @@ var patterns = []struct {
 	{"deep", 10, "main: go p; go q; go r\np: store x 1; load r0 y; skip r0 0 1; store z 1\n" +
 		"q: load r0 x; skip r0 0 1; store y 1\n" +
 		"r: load r0 z; load r0 z; load r0 z; skip r0 0 1; assert r0 0"},
-	{"two loops", 8, alike(1, times(20, "lock m; inc x r0; unlock m")+
+	{"two loops", 10, alike(1, times(20, "lock m; inc x r0; unlock m")+
 		"lock m; store y 1; unlock m; load r0 z; store y 2", "",
 		times(20, "lock m; inc x r0; unlock m")+
 			"load r0 y; store z 1; skip r0 0 1; skip r0 2 1; assert r0 0")},

@@ -7,8 +7,11 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/core"
 )
 
-// mostAims is how many schedules are aimed in a search.
-const mostAims = 100
+// Bounds on schedules that are aimed in a search, and on those of them that come first of all.
+const (
+	mostAims   = 100
+	mostUrgent = 4
+)
 
 // aims are the schedules that are aimed at what executions hint at. One is made for each class of
 // hints: where in the code the operations are that it holds back.
@@ -18,6 +21,7 @@ type aims struct {
 	known  map[uint64]bool // classes, and places that executions have come to
 	queue  []aim           // in order
 	begun  int             // of the queue
+	urgent int             // of the queue, which come before anything else
 	listed int             // of the queue, by prefetch or before
 	base   []core.Action   // the first execution, up to the last turn off it
 }
@@ -35,14 +39,11 @@ func newAims(l core.Limits, early int) aims {
 	return aims{limits: l, early: early, known: map[uint64]bool{}}
 }
 
-// next is the next aimed schedule.
-func (a *aims) next() (core.Schedule, bool) {
-	if a.begun == len(a.queue) {
-		return core.Schedule{}, false
-	}
+// next is the next aimed schedule, of those that are left.
+func (a *aims) next() core.Schedule {
 	a.begun++
 	a.listed = max(a.listed, a.begun)
-	return a.schedule(a.begun - 1), true
+	return a.schedule(a.begun - 1)
 }
 
 func (a *aims) left() int { return len(a.queue) - a.begun }
@@ -99,6 +100,9 @@ func (a *aims) learn(e *core.Execution) {
 		}
 		a.known[h.class] = true
 		a.queue = append(a.queue, h.aim)
+		if first && h.promise == promiseCycle && a.urgent < mostUrgent {
+			a.urgent++
+		}
 	}
 }
 

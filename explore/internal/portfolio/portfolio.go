@@ -52,9 +52,9 @@ func (s *Search) Next() (core.Schedule, bool) {
 		s.turn = core.Systematic
 		return s.planned, true
 	}
-	if schedule, some := s.aims.next(); some {
+	if s.aims.left() > 0 && !s.prefersSample() {
 		s.turn = core.Aimed
-		return schedule, true
+		return s.aims.next(), true
 	}
 	s.turn = core.Sampled
 	return s.samples.next(s.explored), true
@@ -91,6 +91,7 @@ func (s *Search) Report(e core.Execution) error {
 		}
 		if s.asked = false; s.phases.Systematic == 1 {
 			s.aims.learn(&e)
+			s.samples.learn(e)
 		}
 		return s.tree.Report(e)
 	case core.Sampled:
@@ -132,18 +133,26 @@ func (s *Search) Counted() core.Verdict {
 	return v
 }
 
-// perTurn is how many executions are run aside for each of the tree, as long as there are to be any
-// of the opening.
-const perTurn = 2
+// perTurn is how many executions are run aside for each of the tree in the opening, as long as
+// there are to be any: an aimed one, a sample, and an aimed one. The first two are of the tree.
+// That was the best order for the programs of examples/finders.
+const perTurn = 3
 
 // quota is how many executions there are to be aside before the one of the tree that comes after so
 // many. It grows with that number, and depends on nothing that depends on who explores subtrees.
 func (s *Search) quota(systematic int) int {
-	quota := min(perTurn*systematic, len(s.aims.queue)+s.Opening)
+	quota := max(perTurn*(systematic-1), s.aims.urgent)
+	quota = min(quota, len(s.aims.queue)+s.Opening)
 	for rest := s.Rest; rest <= systematic; rest *= 2 {
 		quota = max(quota, rest)
 	}
 	return quota
+}
+
+// prefersSample reports whether the next execution aside is a sample although there are aims left.
+func (s *Search) prefersSample() bool {
+	n := s.phases.Aside() - s.aims.urgent
+	return !s.explored && n >= 0 && n%perTurn == 1
 }
 
 // owes reports whether an execution aside comes before the next one of the tree.

@@ -28,6 +28,13 @@ func newSamples(seed uint64, early int, b core.Bounds) samples {
 	}}
 }
 
+// learn has all begin with what the first execution has shown.
+func (s *samples) learn(e core.Execution) {
+	for _, search := range s.searches {
+		search.Learn(e)
+	}
+}
+
 func (s *samples) at(i int) *random.Search { return s.searches[i%len(s.searches)] }
 
 // passes reports whether time may pass early in a sample: in two of five.

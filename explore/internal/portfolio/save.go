@@ -55,7 +55,8 @@ func (s *Search) Resume(d *codec.Decoder) {
 }
 
 func (s *Search) saved() []*int {
-	return []*int{&s.cutOff, &s.phases.Systematic, &s.phases.Aimed, &s.phases.Sampled, &s.phases.At, &s.late}
+	p := &s.phases
+	return []*int{&s.cutOff, &s.late, &s.aims.urgent, &p.Systematic, &p.Aimed, &p.Sampled, &p.At}
 }
 
 // save writes what is left to do, and what is known.
