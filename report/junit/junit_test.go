@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/printer"
 	"github.com/tandem-mc/tandem/report/internal/reporttest"
 )
 
@@ -72,3 +74,63 @@ type brokenWriter struct{}
 var errBroken = errors.New("broken")
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
+
+// TestAssumptionsInJUnit: each thing that is assumed is a property of its own, lists are bounded,
+// and where nothing is assumed there is no element for it.
+func TestAssumptionsInJUnit(t *testing.T) {
+	if p := junitAssumptions(report.Assumptions{}); p != nil {
+		t.Errorf("nothing is assumed: %+v", p)
+	}
+	p := junitAssumptions(report.Assumptions{
+		Preemptible: []string{"a", "b\x1b"}, Other: []string{"", "no faults"}, Strategy: "after-io",
+		Scope: "group",
+	})
+	want := []junitProperty{
+		{"goroutines are preempted only in", "a"}, {"goroutines are preempted only in", `b\x1b`},
+		{"assumed", "no faults"}, {"checkpoint strategy", "after-io"}, {"scope of the I/O cache", "group"},
+	}
+	if p == nil || !slices.Equal(p.List, want) {
+		t.Errorf("%+v, want %+v", p, want)
+	}
+	many := junitAssumptions(report.Assumptions{Preemptible: slices.Repeat([]string{"x"}, 1000)})
+	if n := len(many.List); n != printer.MaxListed {
+		t.Errorf("%d properties of a thousand packages", n)
+	}
+}
+
+// TestResultsInJUnit: each verdict has its element and its count, with the message that says most.
+func TestResultsInJUnit(t *testing.T) {
+	violated := &report.Counterexample{Failure: report.Failure{Message: "deadlock: all wait\nmore"}}
+	for name, test := range map[string]struct {
+		test report.Test
+		want string // kind: message
+	}{
+		"holds":   {report.Test{Verdict: report.Holds}, ""},
+		"skipped": {report.Test{Verdict: report.Holds, Skipped: true}, "skipped: the test skipped itself"},
+		"violated": {report.Test{Verdict: report.Violated, Reason: "it stopped", Counterexample: violated},
+			"failure: deadlock: all wait"},
+		"violated by a subtest": {report.Test{Verdict: report.Violated, Reason: "a subtest is violated"},
+			"failure: a subtest is violated"},
+		"violated and skipped": {report.Test{Verdict: report.Violated, Skipped: true, Reason: "x"},
+			"failure: x"},
+		"unknown": {report.Test{Verdict: report.Unknown, Reason: "the time\x1b is over"},
+			`error: the time\x1b is over`},
+		"error": {report.Test{Verdict: report.Errored, Reason: "broken\n\tat a.go:3"},
+			"error: broken at a.go:3"},
+	} {
+		suite := junitPackage(report.TestPackage{Name: "p", Tests: []report.Test{test.test}})
+		got := ""
+		for kind, result := range map[string]*junitResult{
+			"failure": suite.Cases[0].Failure, "error": suite.Cases[0].Error,
+			"skipped": suite.Cases[0].Skipped,
+		} {
+			if result != nil {
+				got += kind + ": " + result.Message
+			}
+		}
+		if got != test.want || suite.Tests != 1 ||
+			suite.Failures+suite.Errors+suite.Skipped != min(len(test.want), 1) {
+			t.Errorf("%s: %q, want %q; %+v", name, got, test.want, suite)
+		}
+	}
+}
