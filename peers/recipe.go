@@ -46,9 +46,15 @@ const givenProgram = "{program}"
 //	port: 8080
 //	serves: the pages
 //
-// # -f: in the foreground. command: serverd -f --config {own}/serverd.conf clock: virtual --
-// serverd.conf -- listen 127.0.0.1:{port} root {own}/www -- www/ = page.html -- An error names the
-// profile and the field or file.
+//	# -f: in the foreground.
+//	command: serverd -f --config {own}/serverd.conf
+//	clock: virtual
+//	-- serverd.conf --
+//	listen 127.0.0.1:{port}
+//	root {own}/www
+//	-- www/ = page.html --
+//
+// An error names the profile, and the field or the file.
 func parseProfile(name, text string) (Profile, error) {
 	p := Profile{Name: name, recipe: recipe{group: Group{Peers: []Peer{{}}, Binds: map[string]string{}}}}
 	head, sections := splitSections(text)
