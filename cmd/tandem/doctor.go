@@ -24,7 +24,7 @@ is named, it also looks for the program of that peer; see tandem peers.`,
 					return err
 				}
 			}
-			// What is fixed must show.
+			// Only now, so that what --fix has installed is found.
 			findings, err := doctor.Examine(c.Context(), profiles)
 			if err != nil {
 				return err
