@@ -57,8 +57,8 @@ func TestBadCommands(t *testing.T) {
 	}
 }
 
-// TestTickets: over connections, one after the other, numbers go up by one, each name by itself; and
-// what is no command is an error that goes on.
+// TestTickets: over connections, one after the other, numbers go up by one, each name by itself;
+// and what is no command is an error that goes on.
 func TestTickets(t *testing.T) {
 	for _, atomic := range []bool{false, true} {
 		c := &counters{next: map[string]int{}, given: map[string]bool{}, atomic: atomic}
@@ -67,8 +67,10 @@ func TestTickets(t *testing.T) {
 		go func() { c.answer(server); close(ended) }()
 		replies := bufio.NewReader(client)
 		for _, test := range [][2]string{
-			{command("INCR", "a"), ":1\r\n"}, {command("incr", "a"), ":2\r\n"}, {command("INCR", "b"), ":1\r\n"},
-			{command("GET", "a"), "-ERR there is no command [\"GET\" \"a\"]\r\n"}, {command("INCR", "a"), ":3\r\n"},
+			{command("INCR", "a"), ":1\r\n"}, {command("incr", "a"), ":2\r\n"}, {command("INCR", "b"),
+				":1\r\n"},
+			{command("GET", "a"), "-ERR there is no command [\"GET\" \"a\"]\r\n"}, {command("INCR", "a"),
+				":3\r\n"},
 		} {
 			if _, err := io.WriteString(client, test[0]); err != nil {
 				t.Fatal(err)
