@@ -4,7 +4,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -43,7 +46,33 @@ func TestEarlyTimersOfAnExecution(t *testing.T) {
 		if err != nil || len(shown.Steps) != len(v.Counterexample.Steps) {
 			t.Errorf("%s: replayed: %v, %v", scenario, shown, err)
 		}
+		for early := range 3 {
+			if err := recalled(t, p, o.Args, v.Recording, early); (err == nil) != (early >= min(needed, 1)) {
+				t.Errorf("%s: kept with %d early timers, and run again: %v", scenario, early, err)
+			}
+		}
 	}
+}
+
+// recalled has a check take over a violation that was saved with so many early timers.
+func recalled(t *testing.T, p *sut.Program, args []string, r *report.Recording, early int) error {
+	t.Helper()
+	run, err := newRun(t.Context(), Options{Program: p, Args: args, Search: dporSearch()},
+		interest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.executor.Close()
+	kept := saved.Violation{EarlyTimers: early}
+	for _, c := range r.Schedule {
+		kept.Schedule = append(kept.Schedule,
+			model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
+	}
+	v, err := run.runAgain(&kept)
+	if err == nil && v.Log.EarlyTimers != early {
+		t.Errorf("%d early timers are kept as %d", early, v.Log.EarlyTimers)
+	}
+	return err
 }
 
 // failing is the first failing execution of a search whose schedules allow early timers; nil if

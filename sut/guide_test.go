@@ -139,7 +139,7 @@ func TestEarlyTimersOfASchedule(t *testing.T) {
 // that conflicts with it.
 func TestPartialOrder(t *testing.T) {
 	switches := 0
-	for _, scenario := range []string{"counter", "deadlock"} {
+	for _, scenario := range []string{"counter", "deadlock", "walk"} {
 		w := start(t, sut.Snapshot, scenario)
 		for seed := range uint64(100) {
 			s := sut.Schedule{Seed: seed + 1, WantEnabled: true, PartialOrder: true}
