@@ -48,7 +48,8 @@ func (g *Group) Pass(ctx context.Context, how Wait) (Passed, error) {
 
 // endedMeanwhile has a restored group become quiescent, and tells whether a timer that was set at
 // the checkpoint has ended until then, by the machine's clock, and made the peers do something. The
-// one that was due first is taken for it.
+// one that was due first is taken for it. A restore sets timers to the time that was left; while
+// peers come back to where they were that may run out.
 func (p *passing) endedMeanwhile(ctx context.Context) (passed Passed, ended bool, err error) {
 	set := p.watch.SavedTimers()
 	if err := p.watch.Quiesce(ctx, p.how.Drain); err != nil || len(set) == 0 {
@@ -66,7 +67,8 @@ func (p *passing) endedMeanwhile(ctx context.Context) (passed Passed, ended bool
 	return Passed{Time: p.passed()}, true, err
 }
 
-// passing is a call of Pass.
+// passing is a call of Pass. Time passes on a line of its own, that of the group: it stands still
+// while the peers work, and jumps from timer to timer.
 type passing struct {
 	group *Group
 	watch *watch.Watch
@@ -82,6 +84,8 @@ type dueTimer struct {
 	machine watch.Timer
 }
 
+// run lets one timer after the other end until something shows. Timers that do nothing are many in
+// some programs, so there is a bound.
 func (p *passing) run(ctx context.Context) (Passed, error) {
 	for range maxTimers {
 		n, some, err := p.next(ctx)
@@ -135,7 +139,8 @@ func (p *passing) passed() time.Duration {
 	return d
 }
 
-// next finds the timer that is due first.
+// next finds the timer that is due first. Timers that go by the machine's clock are known from
+// /proc; those on a virtual clock are known to the shim, which is asked by an advance of no time.
 func (p *passing) next(ctx context.Context) (n dueTimer, some bool, err error) {
 	if all := p.watch.Timers(); len(all) > 0 {
 		n, some = dueTimer{due: all[0].Due, peer: max(all[0].Peer, 0), real: true, machine: all[0]}, true
@@ -173,7 +178,7 @@ func (p *passing) end(ctx context.Context, n dueTimer) error {
 }
 
 // endTied has those timers end, too, that are due together with one that has ended: what they do
-// the program sees in any order.
+// the program sees in any order. A program cannot rely on which of them comes first.
 func (p *passing) endTied(ctx context.Context, first dueTimer) error {
 	for range maxTied {
 		n, some, err := p.next(ctx)
@@ -246,6 +251,7 @@ func (p *passing) toMost(ctx context.Context, n dueTimer, some bool) (Passed, er
 	return passed, nil
 }
 
+// sleep waits for real time to pass.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

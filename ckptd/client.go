@@ -28,6 +28,9 @@ import (
 )
 
 // Client is a checker's connection to its daemon. It is safe for concurrent use.
+//
+// Requests of several goroutines are under way at a time: each waits for the reply with its
+// sequence number, which one goroutine reads and hands out.
 type Client struct {
 	channel int
 	process *exec.Cmd     // nil if a shared daemon has started it
@@ -81,7 +84,8 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 	return c, nil
 }
 
-// complete checks the options and fills in their defaults.
+// complete checks the options and fills in their defaults. What can be found wrong here is not left
+// to the daemon.
 func (o *Options) complete() (wire.Setup, error) {
 	var s wire.Setup
 	if uid := os.Geteuid(); uid != 0 {
@@ -130,6 +134,7 @@ func findShim(ctx context.Context) (shim.Libraries, error) {
 	return shim.Find(ctx, filepath.Join(cache, "tandem", "shim"))
 }
 
+// besideExecutable is the path of a program that is named, or else is installed beside this one.
 func besideExecutable(file, name string) (string, error) {
 	if file == "" {
 		self, err := os.Executable()
@@ -175,6 +180,7 @@ func execute(daemon string, o Options) (*Client, error) {
 	return c, nil
 }
 
+// newClient is a client whose reader of replies has not been started.
 func newClient(channel int, o Options) *Client {
 	return &Client{
 		channel: channel,
@@ -187,7 +193,8 @@ func newClient(channel int, o Options) *Client {
 	}
 }
 
-// readReplies hands replies to those who wait for them, until the channel ends.
+// readReplies hands replies to those who wait for them, until the channel ends. Sockets come in
+// messages before the reply that they belong to, since one message does not hold them.
 func (c *Client) readReplies() {
 	defer close(c.read)
 	defer awake.Keep()()
@@ -229,7 +236,8 @@ func (c *Client) readReplies() {
 	}
 }
 
-// failAll records why there are no more replies and tells everybody who waits for one.
+// failAll records why there are no more replies and tells everybody who waits for one. The end of
+// the channel mostly is the end of the daemon, which may have written why.
 func (c *Client) failAll(err error) {
 	died := fmt.Errorf("%w: %w", ErrDaemonDied, err)
 	if err == io.EOF {
@@ -271,7 +279,8 @@ func (c *Client) exitReason() string {
 	return text
 }
 
-// call sends a request and waits for its reply, whose descriptors belong to the caller.
+// call sends a request and waits for its reply, whose descriptors belong to the caller. The daemon
+// gets somewhat less time than the caller has, so that it is the first to give up, and can say why.
 func (c *Client) call(ctx context.Context, r wire.Request, descriptors []int) (wire.Answer, error) {
 	if ctx.Err() != nil {
 		return wire.Answer{}, fmt.Errorf("ask the checkpoint daemon to %s: %w", r.Operation,
@@ -302,7 +311,8 @@ func (c *Client) call(ctx context.Context, r wire.Request, descriptors []int) (w
 	}
 }
 
-// send sends a request, whose reply comes through waiter.
+// send sends a request, whose reply comes through waiter. It holds the lock for reading, so that
+// the channel is not closed, and its number another file's, meanwhile.
 func (c *Client) send(r wire.Request, descriptors []int) (sequence uint32, waiter chan wire.Answer,
 	err error) {
 	c.sending.RLock()
@@ -360,7 +370,8 @@ func (c *Client) Err() error {
 }
 
 // Start starts a group in fresh namespaces and waits until its peers are ready, at most
-// g.ReadyTimeout. The error names the peer that failed and holds the end of its output.
+// g.ReadyTimeout. The error names the peer that failed and holds the end of its output. It is
+// closed again where it does not become ready, and its output was read by then.
 func (c *Client) Start(ctx context.Context, g peers.Group) (*Group, error) {
 	if err := g.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -426,6 +437,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
+// kill kills the daemon, which has not ended although its channel was closed.
 func (c *Client) kill() {
 	if c.process != nil {
 		c.process.Process.Kill()
@@ -434,7 +446,8 @@ func (c *Client) kill() {
 	}
 }
 
-// openWakeups has wake-ups counted, if a way to judge quiescence wants or allows it.
+// openWakeups has wake-ups counted, if a way to judge quiescence wants or allows it. Where the
+// choice is free, a kernel that does not allow it is no error, and told by Quiescence.
 func (c *Client) openWakeups(method string) (err error) {
 	switch method {
 	case watch.MethodProcfs:

@@ -11,7 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
-// describeThreads says what the threads of a process do, as seen from outside.
+// describeThreads says what the threads of a process do, as seen from outside. It is for the error
+// of a request without an answer: the daemon itself says nothing any more.
 func describeThreads(pid int) string {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if len(tasks) == 0 {

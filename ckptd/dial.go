@@ -18,6 +18,8 @@ func Dial(ctx context.Context, socket string, o Options) (*Client, error) {
 	return o.with(ctx, func() (*Client, error) { return attach(socket, o) })
 }
 
+// attach connects to a shared daemon and has it start one for this client, which writes its
+// messages into a pipe of the client's.
 func attach(socket string, o Options) (*Client, error) {
 	directory, err := os.Getwd()
 	if err != nil {

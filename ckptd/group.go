@@ -25,6 +25,10 @@ import (
 
 // Group is a running group of peers. It is safe for concurrent use; Quiesce, Checkpoint,
 // Restore and Drop run one at a time.
+//
+// Two locks: an operation may take long, and is held by one caller at a time; what it changes in
+// contact is read by others, such as the callback of a proxy's client that finds out why it is
+// gone.
 type Group struct {
 	client    *Client
 	id        uint64
@@ -47,7 +51,8 @@ type Group struct {
 	closed  bool
 }
 
-// contact is what the checker has of a group that changes with every restore.
+// contact is what the checker has of a group that changes with every restore. Each incarnation has
+// its channel and its processes, so none of this outlives it.
 type contact struct {
 	number int // of restores before it
 	pid    int
@@ -55,7 +60,9 @@ type contact struct {
 	watch  *watch.Watch
 }
 
-// adopt takes over the descriptors of a new incarnation; those of its peers may be missing.
+// adopt takes over the descriptors of a new incarnation; those of its peers may be missing. The old
+// contact is released when the new one is complete: an error leaves the group as it was, and the
+// next operation finds out more.
 func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 	defer unix.Close(pidfd)
 	defer sys.CloseAll(peerFDs)
@@ -95,6 +102,7 @@ func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 	return nil
 }
 
+// release closes the channel and the watch. The descriptors of sockets are the caller's.
 func (i contact) release() {
 	if i.proxy != nil {
 		i.proxy.Disconnect()
@@ -120,6 +128,7 @@ func pidOf(pidfd int) (int, error) {
 	return 0, errors.New("a pidfd does not tell its pid: tandem needs Linux 5.10 or later")
 }
 
+// current is the contact with the incarnation that runs, as of now.
 func (g *Group) current() contact {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -206,6 +215,8 @@ func (g *Group) Ended() ([]watch.Ending, error) {
 	return ended, g.because(err)
 }
 
+// watch is the watch of the incarnation that runs, or an error once the group was closed. It does
+// not change while the operation is held.
 func (g *Group) watch() (*watch.Watch, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -220,6 +231,9 @@ func (g *Group) watch() (*watch.Watch, error) {
 // does ErrUnsavable: the group is quiescent, but connections that nobody has accepted, or data that
 // nobody has read, cannot be saved. After ErrNotStored the group may go on or be down: see Check.
 // Other errors mean that it is down: see Restore.
+//
+// The daemon looks once more when the peers stand still. A group that has died while it was saved
+// has no image: it might be that of a dying one.
 func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	g.operation.Lock()
 	defer g.operation.Unlock()
@@ -327,7 +341,8 @@ func (g *Group) Drop(ctx context.Context, imageID string) error {
 	return err
 }
 
-// Close ends the group and drops its images. Closing again does nothing.
+// Close ends the group and drops its images. Closing again does nothing. Errors of a daemon that
+// has ended do not count: the group has ended with it.
 func (g *Group) Close() error {
 	g.mu.Lock()
 	closed := g.closed
@@ -349,7 +364,8 @@ func (g *Group) Close() error {
 	return err
 }
 
-// release lets go of a group that has ended.
+// release lets go of a group that has ended. What the peers wrote last is read before, for the
+// errors that quote it.
 func (g *Group) release() {
 	patience, cancel := context.WithTimeout(context.Background(), causeTimeout)
 	defer cancel()
@@ -372,8 +388,9 @@ func (g *Group) release() {
 	g.contact = contact{}
 }
 
-// because adds to an error that says who died why that was. When a proxy or the daemon is
-// killed the kernel kills what is below, and those deaths may be seen first.
+// because adds to an error that says who died why that was. When a proxy or the daemon is killed
+// the kernel kills what is below, and those deaths may be seen first. The daemon knows, but may
+// learn of it a moment later.
 func (g *Group) because(err error) error {
 	var died *watch.Died
 	patience := causeTimeout

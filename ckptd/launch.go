@@ -16,7 +16,8 @@ import (
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
-// prepare makes what is to be there before the peers start, where it was not made before.
+// prepare makes what is to be there before the peers start, where it was not made before. It is
+// kept in the cache of the user, for the next group.
 func prepare(ctx context.Context, g peers.Group) (peers.Group, error) {
 	if len(g.Prepare) == 0 {
 		return g, nil
@@ -36,6 +37,9 @@ func prepare(ctx context.Context, g peers.Group) (peers.Group, error) {
 }
 
 // launch starts a group without waiting for its peers to be ready.
+//
+// The description travels in a file without a name, since a message does not hold the contents of
+// the files.
 func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 	pieces, err := wire.EncodeSpec(g)
 	if err != nil {
@@ -111,7 +115,8 @@ func (c *Client) discard(a wire.Answer) {
 	}()
 }
 
-// forgetTimers is for images, of any group, that are not there any more.
+// forgetTimers is for images, of any group, that are not there any more. The daemon tells with each
+// image which ones had to go for it.
 func (c *Client) forgetTimers(images []string) {
 	if len(images) == 0 {
 		return

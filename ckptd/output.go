@@ -8,8 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// output is what one peer, or the proxy, writes to its standard output and error. It is
-// read all the time, since a full pipe would block the peer.
+// output is what one peer, or the proxy, writes to its standard output and error. It is read all
+// the time, since a full pipe would block the peer. A reader in its own goroutine takes what comes;
+// one that asks for all by now reads the rest itself, so that nothing is missed that is in the
+// pipe.
 type output struct {
 	fd    int // of file, whose method Fd would have it block
 	file  *os.File
@@ -35,7 +37,7 @@ func readOutput(fd int) (*output, error) {
 	return o, nil
 }
 
-// follow reads until the end.
+// follow reads until the end. It waits in the poller of the runtime, and takes no thread.
 func (o *output) follow() {
 	defer close(o.ended)
 	// An error means that nobody writes any more; there is nobody to tell.

@@ -17,8 +17,10 @@ type Reads struct {
 	Uninstrumented []watch.Uninstrumented
 }
 
-// Reads says what the peers have read since the last call. The group must be quiescent.
-// A restore forgets nothing: call it after one, too, to tell what is read from then on.
+// Reads says what the peers have read since the last call. The group must be quiescent. A restore
+// forgets nothing: call it after one, too, to tell what is read from then on. What is read from
+// then on may not be read again, unless it was chosen: that belongs to the history of the next
+// image.
 func (g *Group) Reads() (Reads, error) {
 	g.operation.Lock()
 	defer g.operation.Unlock()

@@ -13,6 +13,7 @@ type savedTimers struct {
 	byImage map[string]watch.Saved
 }
 
+// keep notes the timers of a new image.
 func (t *savedTimers) keep(image string, s watch.Saved) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -29,6 +30,7 @@ func (t *savedTimers) of(image string) watch.Saved {
 	return t.byImage[image].Copy()
 }
 
+// forget is for images that are gone.
 func (t *savedTimers) forget(images ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

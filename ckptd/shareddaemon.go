@@ -51,7 +51,7 @@ func (d SharedDaemon) Become() error {
 }
 
 // Start starts the daemon, and returns its process ID when it listens. The daemon goes on when this
-// process ends.
+// process ends. Where it ends at once, what it has written says why.
 func (d SharedDaemon) Start() (pid int, err error) {
 	c, err := d.command()
 	if err != nil {
@@ -92,7 +92,8 @@ func (d SharedDaemon) Start() (pid int, err error) {
 	}
 }
 
-// openLog opens the file, or else one without a name.
+// openLog opens the file, or else one without a name. The text of a daemon that does not start is
+// read from there.
 func openLog(file string) (*os.File, error) {
 	if file != "" {
 		return os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)

@@ -20,7 +20,8 @@ type (
 // DefaultSocket is where a shared daemon listens if it is not told otherwise.
 const DefaultSocket = "/run/tandem-ckptd.socket"
 
-// connectToDaemon connects to the socket of a shared daemon of this user or root.
+// connectToDaemon connects to the socket of a shared daemon of this user or root. A daemon of
+// somebody else could be given anything, and say anything.
 func connectToDaemon(socket string) (int, error) {
 	connection, err := wire.ConnectToSocket(socket)
 	switch {
@@ -59,8 +60,9 @@ func AskShared(socket string) (s SharedStatus, err error) {
 	return s, nil
 }
 
-// StopShared stops the shared daemon that listens at a socket, and returns when it has
-// ended. With force it ends its clients' daemons, without it must have no clients.
+// StopShared stops the shared daemon that listens at a socket, and returns when it has ended. With
+// force it ends its clients' daemons, without it must have no clients. The end is awaited by a
+// pidfd, since the process is not a child.
 func StopShared(socket string, force bool) error {
 	connection, err := connectToDaemon(socket)
 	if err != nil {

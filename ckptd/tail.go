@@ -8,7 +8,8 @@ import (
 
 const tailSize = 64 << 10
 
-// tail is a writer that keeps the end of what it gets.
+// tail is a writer that keeps the end of what it gets. It is a writer for a process that may write
+// without end.
 type tail struct {
 	also io.Writer // gets everything, errors ignored; may be nil
 
@@ -16,6 +17,7 @@ type tail struct {
 	last []byte
 }
 
+// Write never fails: who writes would end.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -29,11 +31,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// readFrom reads until nobody can write any more.
 func (t *tail) readFrom(r io.Reader) {
 	// An error means that nobody writes any more; there is nobody to tell.
 	_, _ = io.Copy(t, r)
 }
 
+// bytes are the last ones that were written, at most tailSize.
 func (t *tail) bytes() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()

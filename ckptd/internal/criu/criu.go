@@ -31,7 +31,8 @@ type Group struct {
 	MakeNext func(inside func() error) (*incarnation.Next, error)
 }
 
-// Image is what has to be known of an image beside the files that CRIU has written.
+// Image is what has to be known of an image beside the files that CRIU has written. CRIU does not
+// save these, or not in a way that could be relied on.
 type Image struct {
 	channelInode uint64 // of the proxy's end of the command channel
 	last         int    // process ID that was given last in the group
@@ -63,7 +64,8 @@ func (*Image) Mapped() store.MappedFiles { return store.MappedFiles{} }
 // End implements store.Saved: the store removes the files.
 func (*Image) End() {}
 
-// Save implements backend.
+// Save implements backend. CRIU stops everything while it reads. At the end, before it lets the
+// group go on, it calls back: then the files are saved.
 func (c *Group) Save(
 	ctx context.Context, in *incarnation.Incarnation, directory string, files func(store.MappedFiles) error,
 ) (_ store.Saved, err error) {
@@ -92,7 +94,9 @@ func (c *Group) Save(
 	return i, err
 }
 
-// Restore is a CRIU that has been started, and is held up before it makes anything.
+// Restore is a CRIU that has been started, and is held up before it makes anything. So what takes
+// CRIU time before it makes anything, such as to read the image, is done while the old incarnation
+// still runs.
 type Restore struct {
 	image   *Image
 	next    *incarnation.Next
@@ -140,7 +144,8 @@ func (c *Group) Prepare(ctx context.Context, in *incarnation.Incarnation, s stor
 // Stop implements restore: the incarnation that there was is killed, or parked, already.
 func (r *Restore) Stop(*incarnation.Incarnation, bool) error { return nil }
 
-// Start implements restore.
+// Start implements restore. The process IDs go on from where they were only now: CRIU has used some
+// up itself.
 func (r *Restore) Start() (*incarnation.Started, error) {
 	close(r.proceed)
 	<-r.done
@@ -169,7 +174,8 @@ func (r *Restore) Abort() {
 	}
 }
 
-// clean ends whatever CRIU has left. Peers of which nobody would know any more must not go on.
+// clean ends whatever CRIU has left. Peers of which nobody would know any more must not go on. It
+// is safe to call it where nothing was made.
 func (r *Restore) clean() error {
 	r.cancel()
 	err := netns.KillAll(r.next.Inode, 0)
@@ -208,7 +214,9 @@ func (c *Group) restore(
 	})
 }
 
-// inheritOutputs are the pipes that a restored group writes to: those that it was saved with.
+// inheritOutputs are the pipes that a restored group writes to: those that it was saved with. CRIU
+// takes the daemon's end for what the saved process had, by the inode that the pipe had then: it is
+// the same pipe.
 func inheritOutputs(outputs []*os.File) (all []inherited, err error) {
 	for _, output := range outputs {
 		number, err := sys.Inode(int(output.Fd()))
@@ -290,7 +298,9 @@ func (c *Runner) whileRestored(parent context.Context, network *os.File,
 	return ctx, cancel
 }
 
-// ranIn is how long all that there is in a network has run, and whether all of it sleeps.
+// ranIn is how long all that there is in a network has run, and whether all of it sleeps. Both
+// together tell a standstill: whoever sleeps and does not run at all from one look to the next
+// waits for something that does not come.
 func ranIn(network *os.File) (ran time.Duration, sleep bool) {
 	number, err := sys.Inode(int(network.Fd()))
 	if err != nil {

@@ -19,8 +19,9 @@ const MinVersion = "4.2"
 // InstallHint says how to get a CRIU.
 const InstallHint = "run `tandem doctor --fix`, or scripts/install-criu.sh"
 
-// Find looks for a CRIU that is new enough: $TANDEM_CRIU if that is set, else
-// /usr/local/sbin/criu and then PATH. The error wraps ErrNoCRIU.
+// Find looks for a CRIU that is new enough: $TANDEM_CRIU if that is set, else /usr/local/sbin/criu
+// and then PATH. The error wraps ErrNoCRIU. A CRIU that is named and does not do is an error, even
+// where another one would.
 func Find() (path, version string, err error) {
 	if file := os.Getenv("TANDEM_CRIU"); file != "" {
 		version, err = Version(file)
@@ -71,8 +72,8 @@ func Version(file string) (string, error) {
 		InstallHint)
 }
 
-// OlderThan compares versions by their numbers; one that is not made of numbers counts
-// as old.
+// OlderThan compares versions by their numbers; one that is not made of numbers counts as old. A
+// number that is missing counts as 0.
 func OlderThan(version, than string) bool {
 	a, b := strings.Split(version, "."), strings.Split(than, ".")
 	for i := range b {

@@ -76,7 +76,8 @@ func eachConnection(directory string, do func(fields []string)) error {
 func socketLink(fields []string) string { return "socket:[" + fields[inodeField] + "]" }
 
 // finishRestore does what CRIU leaves undone in the network of a group that it has brought back,
-// when all is there and nothing of it runs yet.
+// when all is there and nothing of it runs yet. Packets reach the group from then on, so that comes
+// before the windows are opened.
 func finishRestore(network *os.File, windows map[connection]uint32) error {
 	ended := map[string]connection{}
 	err := netns.InFile(network, func() error {
@@ -103,7 +104,8 @@ func finishRestore(network *os.File, windows map[connection]uint32) error {
 }
 
 // eachSocket goes through the descriptors of a group that are of some sockets, given by their
-// links.
+// links. A socket cannot be opened by its inode, so a descriptor of it is looked for in all
+// processes.
 func eachSocket(network *os.File, sockets map[string]connection, do func(fd int, c connection) error) error {
 	number, err := sys.Inode(int(network.Fd()))
 	if err != nil {
@@ -152,6 +154,8 @@ func withDescriptor(pid int, name string, do func(fd int) error) error {
 	return do(fd)
 }
 
+// readEnd reads the end of a stream, as the program had done before the checkpoint: unread it would
+// count as something under way.
 func readEnd(fd int) error {
 	n, _, err := unix.Recvfrom(fd, make([]byte, 1), unix.MSG_DONTWAIT)
 	if err == nil && n > 0 {

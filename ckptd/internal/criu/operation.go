@@ -23,6 +23,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
+// CRIU is used through its RPC protocol, in a process for each operation: a request, notifications
+// at certain stages, each of which is answered, and a response.
+
 // Runner runs operations of CRIU. Each is a process of its own in mode swrk ("service
 // worker"), which takes one request over an inherited socket: https://criu.org/RPC.
 // The library go-criu would do, but cannot hand descriptors to that process, be
@@ -47,6 +50,7 @@ type operation struct {
 	at map[string]func() error
 }
 
+// inherited is a file of the daemon that a restored process gets in place of one that was saved.
 type inherited struct {
 	key  string
 	file *os.File
@@ -65,6 +69,9 @@ const (
 )
 
 // run carries out the operation; pid is that of a restored group.
+//
+// It returns when CRIU has ended: the directories and the socket are CRIU's until then. A context
+// that ends kills it.
 func (c *Runner) run(ctx context.Context, o operation) (pid int, err error) {
 	// Not among the images, where there may be no room, or no writing.
 	if o.work, err = os.MkdirTemp(paths.Work, ""); err != nil {
@@ -144,7 +151,8 @@ func (o *operation) complete(imagesFD, workFD int32) {
 	}
 }
 
-// converse sends the request and answers notifications until the response to it.
+// converse sends the request and answers notifications until the response to it. A callback that
+// fails ends the operation: CRIU is told, and would go on otherwise.
 func (o *operation) converse(socket int) (*rpc.CriuResp, error) {
 	if err := send(socket, &rpc.CriuReq{Type: o.kind.Enum(), Opts: o.options}); err != nil {
 		return nil, err
@@ -168,6 +176,7 @@ func (o *operation) converse(socket int) (*rpc.CriuResp, error) {
 	}
 }
 
+// send sends a request. io.EOF says that CRIU has ended.
 func send(socket int, request *rpc.CriuReq) error {
 	b, err := proto.Marshal(request)
 	if err != nil {
@@ -181,6 +190,8 @@ func send(socket int, request *rpc.CriuReq) error {
 	return nil
 }
 
+// receive receives a response or a notification. io.EOF is the end of CRIU, which may be killed at
+// any time.
 func receive(socket int) (*rpc.CriuResp, error) {
 	b, descriptors, err := wire.Receive(socket)
 	sys.CloseAll(descriptors)
@@ -197,7 +208,8 @@ func receive(socket int) (*rpc.CriuResp, error) {
 // ErrFailed: CRIU has run, and said that it could not do what it was to.
 var ErrFailed = errors.New("CRIU failed")
 
-// outcome judges a finished operation.
+// outcome judges a finished operation. What CRIU says itself counts more than how it has ended; if
+// it has said nothing, its log may.
 func (o *operation) outcome(ctx context.Context, status unix.WaitStatus, response *rpc.CriuResp,
 	err error) (int, error) {
 	name := strings.ToLower(o.kind.String())

@@ -32,6 +32,9 @@ var (
 )
 
 // HoldPackets makes the network of the calling thread drop all that arrives without criuMark.
+//
+// The rule has three steps: load the mark of the packet into a register, go on if it is another one
+// than CRIU's, and drop the packet.
 func HoldPackets() error {
 	number := func(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 	register, mark := number(unix.NFT_REG_1), binary.NativeEndian.AppendUint32(nil, criuMark)
@@ -84,6 +87,7 @@ type filterMessage struct {
 }
 
 // filterRequest makes changes to the packet filter of the calling thread's network: all or none.
+// The kernel takes changes of the filter in a batch, and answers each of them.
 func filterRequest(changes ...filterMessage) error {
 	request := filterHeader(unix.NFNL_MSG_BATCH_BEGIN, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES, nil)
 	for _, c := range changes {
@@ -107,6 +111,7 @@ func filterHeader(kind, flags uint16, family byte, resource uint16, body []byte)
 	return append(m, body...)
 }
 
+// expression is one step of a rule: its name and its attributes.
 func expression(name string, data ...[]byte) []byte {
 	return netlink.Nested(unix.NFTA_LIST_ELEM,
 		slices.Concat(netlink.Attribute(unix.NFTA_EXPR_NAME, append([]byte(name), 0)),

@@ -18,6 +18,7 @@ import (
 // OutOfReach says which process of a group, by its network, CRIU cannot save, and what helps; empty
 // if there is none. CRIU asks for the resource limits of each, which the kernel tells of processes
 // with other users or groups only to those with CAP_SYS_RESOURCE. Containers often do not have it.
+// A dump that fails would be the end of the group, so it is found out before.
 func OutOfReach(namespace *os.File) (string, error) {
 	if capable, err := procfs.HasCapability(unix.CAP_SYS_RESOURCE); err != nil || capable {
 		return "", err

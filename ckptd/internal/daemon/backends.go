@@ -58,7 +58,8 @@ func (b *backends) of(i *store.Image) backend {
 }
 
 // save saves the group by the memory backend, if the daemon has it and it can hold the group, and
-// otherwise by CRIU. A group that it could not hold once is not tried again.
+// otherwise by CRIU. A group that it could not hold once is not tried again. What the memory
+// backend has begun of an image is given back before CRIU begins another.
 func (b *backends) save(ctx context.Context, i *store.Image) error {
 	if b.memory == nil || b.refusal != nil {
 		return b.saveByCRIU(ctx, i)
@@ -82,7 +83,9 @@ func (b *backends) save(ctx context.Context, i *store.Image) error {
 	return b.saveByCRIU(ctx, i)
 }
 
-// giveUpMemory has the group saved by CRIU from now on.
+// giveUpMemory has the group saved by CRIU from now on. Its images in memory stay: they can be
+// restored as before. But what they bring back is for CRIU to save, which does not know of other
+// clocks.
 func (b *backends) giveUpMemory(why error) {
 	b.refusal = why
 	b.memory.GiveUp()
@@ -106,7 +109,8 @@ func (b *backends) saveQuietly(ctx context.Context, i *store.Image) error {
 	}
 }
 
-// saveInMemory has the memory backend save the group, once.
+// saveInMemory has the memory backend save the group, once. The files are saved while the peers
+// stand still: between the two nobody can change them.
 func (b *backends) saveInMemory(ctx context.Context, i *store.Image) error {
 	in := b.host.incarnation()
 	var err error
@@ -123,7 +127,8 @@ func (b *backends) saveInMemory(ctx context.Context, i *store.Image) error {
 }
 
 // saveByCRIU saves the group by CRIU, unless that is known to be in vain: an attempt that fails is
-// the end of the group.
+// the end of the group. The checker may go on without an image, where it is told before anything
+// was tried.
 func (b *backends) saveByCRIU(ctx context.Context, i *store.Image) error {
 	i.Backend = wire.BackendCRIU
 	why, err := criu.OutOfReach(b.host.runs.network)
@@ -145,7 +150,8 @@ func (b *backends) saveByCRIU(ctx context.Context, i *store.Image) error {
 }
 
 // dump has CRIU save the group, of which it must see neither copies nor clocks that were turned
-// back.
+// back. Nobody tells the daemon what the peers have mapped, so what it knows of files without a
+// look does not count.
 func (b *backends) dump(ctx context.Context, i *store.Image) error {
 	h := b.host
 	in := h.incarnation()

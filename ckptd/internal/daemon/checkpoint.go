@@ -13,6 +13,9 @@ import (
 
 // checkpoint saves the running incarnation, which goes on. For the history of the image it gets
 // what happened since it was saved or restored last.
+//
+// Room is made first, by dropping images that are worth less, and again when it is known how large
+// the image is. Those that had to go are told to the checker, also with an error.
 func (h *groupHost) checkpoint(ctx context.Context, steps int, unrepeatable bool) (*store.Image, []string,
 	error) {
 	h.mu.Lock()
@@ -56,7 +59,9 @@ func (h *groupHost) save(ctx context.Context, i *store.Image) error {
 // inspector looks at the incarnation that runs.
 func (h *groupHost) inspector() inspector { return inspector{h.runs, h.files.directory} }
 
-// notSaved says why the group was not saved. Where it may be in any state, it is ended.
+// notSaved says why the group was not saved. Where it may be in any state, it is ended. A full disk
+// is told as such, since the checker may go on where there is room again. CRIU may have left
+// processes stopped, or half of them frozen: nobody could rely on what goes on then.
 func (h *groupHost) notSaved(i *store.Image, err error) error {
 	if errors.Is(err, wire.ErrUnsavable) {
 		return err // it was not tried

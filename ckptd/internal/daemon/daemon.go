@@ -32,7 +32,8 @@ const (
 	Control = 4
 )
 
-// daemon serves one checker.
+// daemon serves one checker. Its groups are isolated from each other: what fails in one is told to
+// the checker, and the others go on.
 type daemon struct {
 	policy // how groups are saved
 
@@ -68,7 +69,8 @@ func Serve(limits wire.Limits) error {
 	return <-in.closed
 }
 
-// handle carries out one request; the descriptors it returns are for the checker.
+// handle carries out one request; the descriptors it returns are for the checker. An error is an
+// answer like any other. It ends the request, and not the daemon.
 func (d *daemon) handle(r wire.Request, given []int) (wire.Response, []int) {
 	ctx, cancel := context.WithTimeout(context.Background(), wire.Deadline(r))
 	defer cancel()
@@ -96,6 +98,8 @@ func (d *daemon) handle(r wire.Request, given []int) (wire.Response, []int) {
 	return answer, descriptors
 }
 
+// handleGroup carries out a request that is about a group. What a checkpoint or a restore has taken
+// is measured here, with the time that it waited for the lock.
 func (d *daemon) handleGroup(ctx context.Context, h *groupHost, r wire.Request) (answer wire.Response,
 	descriptors []int, err error) {
 	began := time.Now()
@@ -151,7 +155,9 @@ func (d *daemon) giveUp(id uint64) {
 	}
 }
 
-// start makes a group from the description in the memfd that came with the request.
+// start makes a group from the description in the memfd that came with the request. The group is
+// known before it is started, so that an end of the daemon ends it, too. One whose start fails is
+// closed at once.
 func (d *daemon) start(ctx context.Context, given []int) (wire.Response, []int, error) {
 	if d.store == nil || len(given) != 1 {
 		return wire.Response{}, nil, fmt.Errorf("%w: a start without a set-up or a description",

@@ -14,10 +14,16 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// The checker sends requests over one channel, with sequence numbers, and takes answers in any
+// order. Here they are received, put into an order for each group, served, and answered in time.
+
 // maxRequests are at work at a time.
 const maxRequests = 64
 
 // dispatcher is where requests come in.
+//
+// Requests are served by several goroutines: one waits for the end of a group for minutes, while
+// others are saved and restored.
 type dispatcher struct {
 	daemon *daemon
 	slots  chan struct{} // one for each request that is served
@@ -72,11 +78,12 @@ func (d *dispatcher) serve(r wire.Request, sequence uint32, descriptors []int, t
 	go d.daemon.networks.makeSpare()
 }
 
-// queues keep the requests for each group in their order: a checker that has given up
-// waiting for one may send the next.
+// queues keep the requests for each group in their order: a checker that has given up waiting for
+// one may send the next. Only the goroutine that receives uses them.
 type queues map[uint64]chan struct{}
 
-// enqueue returns what to wait for before a request is served and what to close after it.
+// enqueue returns what to wait for before a request is served and what to close after it. A request
+// for the cause of an end is not queued: it waits for what the others do.
 func (q queues) enqueue(r wire.Request) (before <-chan struct{}, after chan<- struct{}) {
 	last, turn := q[r.Group], make(chan struct{})
 	switch {
@@ -143,7 +150,8 @@ var (
 )
 
 // goroutineDump is what goroutines of this program wait for, and in which functions, the innermost
-// first.
+// first. It is for the error of a request that has taken too long, whose reader has no other way to
+// look into the daemon.
 func goroutineDump() string {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]

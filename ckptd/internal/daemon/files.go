@@ -18,7 +18,8 @@ type groupFiles struct {
 	stamps    store.Stamps    // what is known of them without a look; nil: nothing
 }
 
-// save copies the files to an image. The group must not run.
+// save copies the files to an image. The group must not run. What has not changed since base is
+// shared with the image that base is of.
 func (f *groupFiles) save(i *store.Image, mapped store.MappedFiles) (err error) {
 	buffer, giveBack := sys.Borrow()
 	defer giveBack()
@@ -50,7 +51,8 @@ func (f *groupFiles) saveUnknown(i *store.Image, mapped store.MappedFiles) error
 	return f.save(i, mapped)
 }
 
-// comparison is how the files of the group are compared with those of an image in a restore.
+// comparison is how the files of the group are compared with those of an image in a restore. What
+// was mapped at the checkpoint may have been written to since without a trace.
 func (f *groupFiles) comparison(i *store.Image) *store.FileComparison {
 	if !i.Saved.InMemory() {
 		return &store.FileComparison{} // nobody has looked what is mapped
@@ -59,7 +61,8 @@ func (f *groupFiles) comparison(i *store.Image) *store.FileComparison {
 }
 
 // check returns an error that names a file of an image that is not as it was written, nil if there
-// is none that a restore reads.
+// is none that a restore reads. Of CRIU's part all is read, since CRIU itself would not notice. Of
+// the files only those are read that differ from what the group has now.
 func (f *groupFiles) check(i *store.Image) error {
 	err := i.Manifest.Check(i.Directory)
 	if err == nil {

@@ -23,6 +23,9 @@ import (
 
 // incarnationHost has the incarnation of a group that runs, at most one at a time, and one that is
 // parked. It starts the first one; the next ones come from restores.
+//
+// All processes of an incarnation are below the proxy, or in its network. So it is ended by its pid
+// namespace, and by a search through the network for what CRIU has only half made.
 type incarnationHost struct {
 	id       uint64 // of the group
 	reaper   *reaper.Reaper
@@ -61,7 +64,8 @@ func (r *incarnationHost) makeOutputs(peers int) (read []int, err error) {
 }
 
 // fork starts the proxy, from the directory of the group, and returns the checker's end of its
-// channel.
+// channel. It enters namespaces of its own, and gets the pipes and the channel as its first
+// descriptors. In the network it is from the beginning; the other namespaces are made with it.
 func (r *incarnationHost) fork(directory string) (int, error) {
 	n, err := r.networks.makeNext(nil)
 	if err != nil {
@@ -114,7 +118,8 @@ func (r *incarnationHost) know(g peers.Group, pids []int) {
 }
 
 // livePeers are the pids of the peers, as the daemon sees them. They are among the children of the
-// proxy, as are the copies in images.
+// proxy, as are the copies in images. That is a look at all of them; it is done once for each
+// incarnation, unless clients come and go.
 func (r *incarnationHost) livePeers() ([]int, error) {
 	if r.peers != nil && len(r.clients) == 0 { // those come and go
 		return r.peers, nil
@@ -164,7 +169,8 @@ func (r *incarnationHost) enter(n *incarnation.Next) (err error) {
 	return err
 }
 
-// adopt makes what a restore has started the incarnation that runs.
+// adopt makes what a restore has started the incarnation that runs. CRIU has made a new proxy, as a
+// child of the daemon; in memory the old one goes on.
 func (r *incarnationHost) adopt(s *incarnation.Started) error {
 	if s.PID != 0 {
 		r.process = r.reaper.Adopt(s.PID)
@@ -185,7 +191,8 @@ func (r *incarnationHost) current(mounts []proxy.Mount) *incarnation.Incarnation
 	return in
 }
 
-// cause says why no incarnation runs, nil if one does.
+// cause says why no incarnation runs, nil if one does. What is known of a failure goes before what
+// the proxy has ended with, which mostly follows from it.
 func (r *incarnationHost) cause() error {
 	switch {
 	case r.down != nil:
@@ -243,7 +250,8 @@ func (r *incarnationHost) forgetCopies() {
 	}
 }
 
-// close ends all that runs, and what is parked, and closes what the host has open.
+// close ends all that runs, and what is parked, and closes what the host has open. The parked one
+// goes on when the running one has ended, and is ended then.
 func (r *incarnationHost) close() {
 	r.kill()
 	r.unpark()

@@ -25,7 +25,7 @@ type inspector struct {
 }
 
 // note notes how the group looks, at a moment when nothing runs: before a checkpoint, and after it,
-// since a timer may go off between them.
+// since a timer may go off between them. What changes while it is looked at is looked at again.
 func (v inspector) note(i *store.Image) error {
 	const attempts, pause = 1000, time.Millisecond
 	var state []string

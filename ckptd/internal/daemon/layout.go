@@ -20,6 +20,10 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// A group has a root directory like the machine's, read-only, with directories of its own over it:
+// /run, /dev and those for temporary files. What the peers can write lies below the directory of
+// the group, so that it is saved with each image, and goes back.
+
 // layout is what a group sees of files that is not the machine's: its directory, and what is
 // mounted over the machine's tree.
 type layout struct {
@@ -30,7 +34,8 @@ type layout struct {
 	counters  *os.File      // in which the peers' shim counts what they read
 }
 
-// make makes the group's /run with its scratch directory, files and the proxy.
+// make makes the group's /run with its scratch directory, files and the proxy. Everything is there,
+// with its owner and its time, before the first peer starts: a peer would see when it was made.
 func (l *layout) make(g peers.Group) error {
 	owners, err := ownersOf(g.Peers)
 	if err != nil {
@@ -78,7 +83,8 @@ func (l *layout) make(g peers.Group) error {
 	return l.installProxy(own, g, replaced)
 }
 
-// copyPrepared copies directories of the machine to their places in the scratch directory.
+// copyPrepared copies directories of the machine to their places in the scratch directory. A peer
+// may write to its copy, and the next group begins with what was prepared.
 func copyPrepared(prepared map[string]string, scratch string) error {
 	for _, place := range slices.Sorted(maps.Keys(prepared)) {
 		below, err := (peers.File{Path: place}).Below(paths.Scratch)
@@ -96,7 +102,9 @@ func copyPrepared(prepared map[string]string, scratch string) error {
 	return nil
 }
 
-// installProxy puts the proxy and its configuration into the group's /run.
+// installProxy puts the proxy and its configuration into the group's /run. The configuration says
+// how the peers are started, and as whom. Only root can read it: it may hold secrets of their
+// environment.
 func (l *layout) installProxy(own string, g peers.Group, replaced map[int]*proxy.VDSO) error {
 	config := proxy.Config{
 		Root:       paths.Root,
@@ -154,7 +162,8 @@ func writeFile(path string, f peers.File, changed time.Time) error {
 	return os.Chtimes(path, changed, changed)
 }
 
-// unmount takes away what the daemon has mounted for the group, and closes the counters.
+// unmount takes away what the daemon has mounted for the group, and closes the counters. What is
+// still mounted must not be removed below: it is the machine's.
 func (l *layout) unmount() error {
 	if l.counters != nil {
 		l.counters.Close()

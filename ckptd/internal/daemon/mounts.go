@@ -18,7 +18,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// planMounts decides the mounts of the group, outer ones first.
+// planMounts decides the mounts of the group, outer ones first. A target may be a symbolic link, so
+// places are compared where links lead: two binds over one place would hide each other.
 func (l *layout) planMounts(binds map[string]string, scratch string) error {
 	l.mounts = []proxy.Mount{
 		{Source: paths.Devices, Target: "/dev"},
@@ -56,7 +57,8 @@ func (l *layout) planMounts(binds map[string]string, scratch string) error {
 }
 
 // insideRoot returns where a path leads, symbolic links followed, for who has the given root
-// directory: a mount over a link that is absolute would be made outside.
+// directory: a mount over a link that is absolute would be made outside. The kernel resolves the
+// path with that root, so that no link leads out of it.
 func insideRoot(root, path string) (string, error) {
 	top, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -173,7 +175,9 @@ func uses(g peers.Group, directory string) bool {
 	})
 }
 
-// BindReadOnly makes a read-only view of a directory or file at another place.
+// BindReadOnly makes a read-only view of a directory or file at another place. A bind mount takes
+// the flags of what it is bound from; read-only is a second step. Without that the first one is
+// undone.
 func BindReadOnly(source, place string) error {
 	if err := unix.Mount(source, place, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind %s to %s: %w", source, place, err)

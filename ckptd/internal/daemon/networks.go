@@ -35,7 +35,7 @@ func (n networks) get() (*os.File, error) {
 	}
 }
 
-// makeSpare makes one ahead if there is none.
+// makeSpare makes one ahead if there is none. One that is not used ends with the daemon.
 func (n networks) makeSpare() {
 	if len(n.spare) > 0 {
 		return

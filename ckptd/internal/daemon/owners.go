@@ -11,7 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// owners says to whom what is in the scratch directory belongs before the peers start.
+// owners says to whom what is in the scratch directory belongs before the peers start. Peers run as
+// different users, each of which expects its own files to be its own.
 type owners struct {
 	// byPeer are the identities of the peers by their names: each has the entry of its name at the
 	// top.
@@ -22,6 +23,8 @@ type owners struct {
 	shared bool
 }
 
+// ownersOf finds out whose the files are, from the identities of the peers: where all that are not
+// root's have the same user, everything is that one's.
 func ownersOf(all []peers.Peer) (o owners, err error) {
 	o.byPeer = map[string]peers.Identity{}
 	for _, p := range all {
@@ -51,7 +54,8 @@ func (o owners) of(below string) peers.Identity {
 	return o.common
 }
 
-// give gives everything in the scratch directory to its owner. Times and modes stay.
+// give gives everything in the scratch directory to its owner. Times and modes stay. Where
+// everything is root's already there is nothing to do.
 func (o owners) give(scratch string) error {
 	if o.common.UID == 0 && o.common.GID == 0 && !o.shared {
 		return nil

@@ -33,7 +33,8 @@ var errNothingToPark = errors.New("there are no copies to keep")
 
 // park ends the peers of the running incarnation and keeps the rest of it. Without copies in it
 // there is nothing to keep. Its proxy goes over to the network of copies, so that what is in the
-// group's can be ended with the next incarnation.
+// group's can be ended with the next incarnation. Peers are killed, the copies are not: those are
+// in another network. The proxy has reaped the peers by then, so that their process IDs are free.
 func (r *incarnationHost) park(copyNetns *os.File) error {
 	if r.parked != nil || r.memory == nil || !r.memory.Traces() || r.process == nil || r.process.Ended() {
 		return errNothingToPark
@@ -67,7 +68,8 @@ func (r *incarnationHost) park(copyNetns *os.File) error {
 	return nil
 }
 
-// unpark ends the running incarnation and goes on with the parked one, if there is one.
+// unpark ends the running incarnation and goes on with the parked one, if there is one. Its channel
+// is not known to any checker. The restore that follows gives the proxy another one.
 func (r *incarnationHost) unpark() {
 	if r.parked == nil {
 		return

@@ -15,6 +15,9 @@ import (
 
 // restore ends the running incarnation, if any, and starts one from the image. Where the image is
 // gone or damaged nothing has changed. After any other error no incarnation runs.
+//
+// The image is in use meanwhile, so that no other group makes room of it. The history of later
+// images begins with it.
 func (h *groupHost) restore(ctx context.Context, id string) (r restored, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,6 +63,9 @@ type damaged struct{ error }
 
 // bringBack ends what runs, puts back the files, and starts the image. Where that is damaged,
 // nothing has changed. While files are looked at and put back CRIU reads its part of the image.
+//
+// As long as nothing was stopped the restore can be given up as if it had not been asked for. From
+// then on a failure leaves no incarnation.
 func (h *groupHost) bringBack(ctx context.Context, i *store.Image) (*incarnation.Started, error) {
 	r, err := h.saves.of(i).Prepare(ctx, h.incarnation(), i.Saved, i.Pages())
 	if err != nil {
@@ -90,7 +96,8 @@ func (h *groupHost) checkDamage(i *store.Image) error {
 }
 
 // stop ends the incarnation that runs. When CRIU brings back another one, that with the copies is
-// parked; when they are wanted, it goes on.
+// parked; when they are wanted, it goes on. Copies live in the incarnation that they were made in,
+// as children of its proxy.
 func (h *groupHost) stop(i *store.Image, r incarnation.Restore) error {
 	if !i.Saved.InMemory() {
 		if err := h.runs.park(h.saves.copies); err != nil { // then nothing of it is kept

@@ -15,7 +15,8 @@ import (
 	"github.com/tandem-mc/tandem/peers/shim"
 )
 
-// setUp makes the daemon's own file tree.
+// setUp makes the daemon's own file tree. It happens once, before anything else, and what it has
+// made ends with the mount namespace of the daemon.
 func (d *daemon) setUp(s *wire.Setup) error {
 	if s == nil || s.MaxBytes <= 0 || s.MaxImages <= 0 || d.store != nil {
 		return fmt.Errorf("%w: the set-up is incomplete or repeated", wire.ErrInvalid)
@@ -62,8 +63,9 @@ func (d *daemon) setUp(s *wire.Setup) error {
 	return nil
 }
 
-// mountOwnTree makes the daemon's own /proc and /run, the latter with room for a store of
-// so many bytes.
+// mountOwnTree makes the daemon's own /proc and /run, the latter with room for a store of so many
+// bytes. Everything is private to the daemon: nothing of it shows on the machine, and mounts of the
+// machine that come later do not show here.
 func mountOwnTree(maxBytes int64) error {
 	// While an image is written the store holds one more than its budget.
 	size := fmt.Sprintf("size=%d", maxBytes+maxBytes/2+2*peers.MaxContent)

@@ -41,7 +41,8 @@ func (s *shimFiles) copyFrom(libraries shim.Libraries) (err error) {
 // chosen bytes, for what does not go through the library that is preloaded into them: static
 // programs, those of Go, direct system calls, and what the C library does for itself.
 
-// randomBytes is how much can be read of a random device.
+// randomBytes is how much can be read of a random device. A peer that reads more comes to the end
+// of the file.
 const randomBytes = 1 << 20
 
 // readVDSO learns from a file how to map that as a vDSO: its segments, in whole pages, and where

@@ -13,7 +13,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
-// answerStatus answers a shared daemon that asks for the status, until that ends.
+// answerStatus answers a shared daemon that asks for the status, until that ends. It has a
+// goroutine of its own, so that the status is told whatever the checker has the daemon do.
 func (d *daemon) answerStatus(channel int) {
 	for {
 		message, descriptors, err := wire.Receive(channel)
@@ -66,7 +67,8 @@ func (c *counters) get() (checkpoints, restores wire.Operations) {
 	return c.checkpoints, c.restores
 }
 
-// status is a file in memory with the daemon's status.
+// status is a file in memory with the daemon's status. It may be longer than a message, so it
+// travels as a file.
 func (d *daemon) status() ([]int, error) {
 	if d.store == nil {
 		return nil, fmt.Errorf("%w: a status before a set-up", wire.ErrInvalid)
@@ -84,7 +86,8 @@ func (d *daemon) status() ([]int, error) {
 	return []int{file}, err
 }
 
-// ownSize is what this process takes: bytes of memory, and descriptors.
+// ownSize is what this process takes: bytes of memory, and descriptors. What is measured shows
+// whether the daemon leaks, so garbage is given back first.
 func ownSize() (resident int64, descriptors int, err error) {
 	debug.FreeOSMemory() // what is garbage says nothing
 	statm, err := os.ReadFile("/proc/self/statm")

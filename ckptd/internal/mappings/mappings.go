@@ -96,7 +96,8 @@ func (m *Mapping) SameAs(o *Mapping) bool {
 		slices.Equal(m.lastingFlags(), o.lastingFlags())
 }
 
-// lastingFlags leaves out what changes as memory is written.
+// lastingFlags leaves out what changes as memory is written. The kernel sets "sd" (soft dirty) by
+// itself.
 func (m *Mapping) lastingFlags() []string {
 	return slices.DeleteFunc(slices.Clone(m.Flags), func(flag string) bool { return flag == "sd" })
 }
@@ -136,7 +137,8 @@ func WithoutRenewed(maps string) string {
 	return out.String()
 }
 
-// Joined are the lines of /proc/PID/maps, one for mappings that continue each other.
+// Joined are the lines of /proc/PID/maps, one for mappings that continue each other. They are for a
+// comparison in which it does not matter where one ends and the next begins.
 func Joined(maps string) []string {
 	var lines []string
 	for line := range strings.Lines(WithoutRenewed(maps)) {

@@ -34,8 +34,8 @@ func IsRenewable(flag string) bool {
 	return advised || slices.Contains(plain, flag)
 }
 
-// Renewable tells whether a mapping just like this one can be made, and whether that is of
-// any use.
+// Renewable tells whether a mapping just like this one can be made, and whether that is of any use.
+// Shared memory is the same for all that have it, and memory that was not touched costs nothing.
 func (m *Mapping) Renewable() bool {
 	if m.Shared || !m.Touched || m.IsKernels() {
 		return false
@@ -61,7 +61,8 @@ func (m *Mapping) GivenName() string {
 func (m *Mapping) has(flag string) bool { return slices.Contains(m.Flags, flag) }
 
 // MapAnew adds the calls that make a mapping anew, in the place of what is there. Its file is open
-// as descriptor fd of the process that carries out the calls.
+// as descriptor fd of the process that carries out the calls. What mmap(2) cannot say is said by
+// further calls: protection that was reduced later, advice, and a name.
 func MapAnew(b *tracer.Batch, m Remap, fd uint64) {
 	flags, protection := uint64(unix.MAP_PRIVATE|unix.MAP_FIXED), m.Protection
 	if m.Shared {
@@ -95,7 +96,7 @@ func MapAnew(b *tracer.Batch, m Remap, fd uint64) {
 }
 
 // CopyOwn copies the pages of a mapping that are a process's own, and not a file's, from one
-// stopped process to another.
+// stopped process to another. Pages that are a file's are there as soon as the file is mapped.
 func (m *Mapping) CopyOwn(from, to int) error {
 	table, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", from))
 	if err != nil {

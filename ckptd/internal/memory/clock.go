@@ -23,7 +23,8 @@ import (
 // forward once.
 
 // turnedBackBefore lists the processes of the group that are not in the proxy's time namespace, and
-// opens that.
+// opens that. Those that were started since the last restore are in the time namespace of their
+// parents, so all are looked at.
 func turnedBackBefore(in *incarnation.Incarnation) (pids []int, clock *os.File, err error) {
 	if clock, err = timeOf(in.PID); err != nil {
 		return nil, nil, err
@@ -67,7 +68,8 @@ func turnedBackBefore(in *incarnation.Incarnation) (pids []int, clock *os.File, 
 
 // EnterClocks has all processes of the group's network enter the proxy's time namespace. If one of
 // them cannot, none does, and the error is ErrUnsavable: an incarnation that is restored later has
-// the proxy's clock from the beginning (see prepare).
+// the proxy's clock from the beginning (see prepare). All are asked before the first one is
+// touched.
 func (g *Group) EnterClocks(in *incarnation.Incarnation) error {
 	if g.tracer == nil { // nothing was turned back here
 		return nil
@@ -110,8 +112,9 @@ func (g *Group) enterQuietly(pid int, clock *os.File) error {
 	}
 }
 
-// turnedBack makes a time namespace in which the monotonic clock shows this time now. It is
-// called on the tracer's thread, whose children, which it never has, would be in it.
+// turnedBack makes a time namespace in which the monotonic clock shows this time now. It is called
+// on the tracer's thread, whose children, which it never has, would be in it. The first process
+// that enters it fixes its offset.
 func turnedBack(clock time.Duration) (*os.File, error) {
 	if err := unix.Unshare(unix.CLONE_NEWTIME); err != nil {
 		return nil, fmt.Errorf("make a time namespace: %w", err)

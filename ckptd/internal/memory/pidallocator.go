@@ -16,7 +16,8 @@ import (
 type pidAllocator struct{ next, limit int }
 
 // choose returns an ID from the upper half of all that there are, going down: the peers, who begin
-// below, hardly come that far. Another copy may have it, after very many.
+// below, hardly come that far. Another copy may have it, after very many. The kernel lets a process
+// be made with any ID that is free, by a call that names it (clone3).
 func (n *pidAllocator) choose() (int, error) {
 	if n.limit == 0 {
 		const file = "/proc/sys/kernel/pid_max"

@@ -21,7 +21,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// Restore is a restore under way.
+// Restore is a restore under way. Its parts come in this order: Stop kills the peers and makes what
+// the new ones need while they die, and Start makes these and lets them run.
 type Restore struct {
 	group   *Group
 	image   *Image
@@ -51,6 +52,9 @@ func (r *Restore) Abort() {
 
 // Stop implements restore: it ends the peers, not the proxy. While they die it makes ready
 // what does not depend on their end.
+//
+// The proxy has to be told of what dies: it reaps its children by itself otherwise, and a process
+// ID is free only when its process was reaped.
 func (r *Restore) Stop(in *incarnation.Incarnation, ended bool) error {
 	v, err := proxy.Visit(in.Channel) // which from now on reaps by command only
 	if err != nil {
@@ -93,7 +97,9 @@ func (r *Restore) Stop(in *incarnation.Incarnation, ended bool) error {
 	return nil
 }
 
-// killPeers kills peers, and all that they have started, of which it returns pidfds.
+// killPeers kills peers, and all that they have started, of which it returns pidfds. What they have
+// started is found before they die, by its parents; then a pidfd stands for it whoever its parent
+// is.
 func killPeers(pids []int) (below []int, err error) {
 	for _, pid := range pids {
 		started, e := descendantsOf(pid)
@@ -137,8 +143,8 @@ func descendantsOf(pid int) (all []int, err error) {
 	return all, err
 }
 
-// killOrphans kills what the peers, which are dead, have started: those are children of the
-// proxy's first thread now.
+// killOrphans kills what the peers, which are dead, have started: those are children of the proxy's
+// first thread now. Something may have been started while the others were looked for.
 func killOrphans(v *proxy.Visitor, pid int, network uint64, last int) error {
 	children, err := procfs.Children(pid, pid)
 	if err != nil || len(children) == 0 {
@@ -169,7 +175,8 @@ func (r *Restore) make(pid int) error {
 	})
 }
 
-// Start implements restore.
+// Start implements restore. On the way back the checker gets descriptors of the proxy's sockets,
+// which the daemon has made and would close.
 func (r *Restore) Start() (*incarnation.Started, error) {
 	defer r.Abort()
 	pids, generations, err := r.makePeers()
@@ -191,7 +198,8 @@ func (r *Restore) Start() (*incarnation.Started, error) {
 	return s, nil
 }
 
-// moveProxy gives the proxy the new network, the new channel and the new sockets.
+// moveProxy gives the proxy the new network, the new channel and the new sockets. The old sockets
+// are closed by it, after their other ends have ended with the peers.
 func (r *Restore) moveProxy(visitor *proxy.Visitor) error {
 	owned := map[proxy.ID]int{}
 	for id, n := range r.image.owned {
@@ -200,7 +208,9 @@ func (r *Restore) moveProxy(visitor *proxy.Visitor) error {
 	return visitor.Enter(int(r.peers.Files.Network.Fd()), r.next.Group, owned)
 }
 
-// makePeers makes the peers and lets them run; it returns their pids and generations.
+// makePeers makes the peers and lets them run; it returns their pids and generations. Objects that
+// processes share are put back first, while nobody runs. No process is released before all are
+// there: one that runs would find the others missing.
 func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 	generations = map[int]int{}
 	err = r.group.tracer.Do(func() (err error) {

@@ -22,7 +22,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// saver makes an image of a group, whose peers stand still meanwhile.
+// saver makes an image of a group, whose peers stand still meanwhile. What an image does not need
+// any more, once it is complete, is here: the frozen processes above all.
 type saver struct {
 	group  *Group
 	in     *incarnation.Incarnation
@@ -52,7 +53,8 @@ func (g *Group) Save(
 }
 
 // save freezes the peers, saves them, and lets them go on, also after an error. It is called on the
-// tracer's thread, which stays on one processor meanwhile.
+// tracer's thread, which stays on one processor meanwhile. A group that is let go after an error
+// goes on as if nothing had happened, and copies that were made are killed.
 func (s *saver) save(files func(store.MappedFiles) error) error {
 	here, leave, err := osthread.Stay()
 	if err != nil {
@@ -210,7 +212,8 @@ func (s *saver) describeSockets(files *openfiles.Survey, v *proxy.Visitor) error
 }
 
 // capture copies processes that have been examined. Children are not copied, but looked at once
-// their parents have been: what differs from these is their image.
+// their parents have been: what differs from these is their image. A signal that has come meanwhile
+// is looked for after each: the copy would not have it.
 func (s *saver) capture() (err error) {
 	clock := s.in.PID // where no peer lives, it goes on in any time namespace
 	if len(s.frozen) > 0 {

@@ -34,13 +34,15 @@ const (
 	shmInfo   = 14
 )
 
-// shmctl is called by a thread in the namespace of the group.
+// shmctl is called by a thread in the namespace of the group. It blocks nowhere, so the scheduler
+// of Go need not know of it.
 func shmctl(id uint64, command uintptr, buffer *[112]byte) (uint64, unix.Errno) {
 	r, _, errno := unix.RawSyscall(unix.SYS_SHMCTL, uintptr(id), command, uintptr(unsafe.Pointer(buffer)))
 	return uint64(r), errno
 }
 
-// listSegments lists those in the namespace of the calling thread, in the order of their ids.
+// listSegments lists those in the namespace of the calling thread, in the order of their ids. The
+// kernel numbers the places of its table, of which some may be free.
 func listSegments() (all segments, err error) {
 	var buffer [112]byte // struct shmid_ds, and more than struct shm_info
 	last, errno := shmctl(0, shmInfo, &buffer)

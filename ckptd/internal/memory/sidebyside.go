@@ -16,8 +16,8 @@ func inBackground(f func() error) (wait func() error) {
 	return sync.OnceValue(func() error { return <-result })
 }
 
-// sideBySide runs functions, the first one on this goroutine, and returns the first error in
-// their order.
+// sideBySide runs functions, the first one on this goroutine, and returns the first error in their
+// order. That is for what waits for the kernel: the peers stand still meanwhile.
 func sideBySide(first func() error, others ...func() error) error {
 	results := make([]error, 1+len(others))
 	var running sync.WaitGroup
@@ -35,6 +35,8 @@ func sideBySide(first func() error, others ...func() error) error {
 }
 
 // ofEach calls f for each process, for some at a time, and returns the first error in their order.
+// Workers take the next process when they are done with one, since some are much larger than
+// others.
 func ofEach(all []*process.Frozen, f func(*process.Frozen) error) error {
 	results := make([]error, len(all))
 	var next atomic.Int64

@@ -76,7 +76,8 @@ func (a *Table) Acquire(path string) (*Object, error) {
 	return o, nil
 }
 
-// Release gives an object back, which ends with its last user.
+// Release gives an object back, which ends with its last user. Processes that have it mapped or
+// open keep it themselves.
 func (a *Table) Release(o *Object) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,7 +91,8 @@ func (a *Table) Release(o *Object) {
 	unix.Close(o.fd)
 }
 
-// remap has all of the object mapped, and returns its size.
+// remap has all of the object mapped, and returns its size. A program may have changed its size
+// since.
 func (o *Object) remap() (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(o.fd, &st); err != nil {
@@ -117,7 +119,8 @@ func (o *Object) remap() (int64, error) {
 	return st.Size, nil
 }
 
-// eachPage goes through the pages that are no holes, by their numbers.
+// eachPage goes through the pages that are no holes, by their numbers. A hole takes no memory, and
+// reads as zeros: to read it would make it a page.
 func (o *Object) eachPage(size int64, do func(n int64)) error {
 	for at := int64(0); at < size; {
 		from, err := unix.Seek(o.fd, at, unix.SEEK_DATA)
@@ -146,7 +149,8 @@ var zeroPage [pagemap.PageSize]byte
 // Path is a path at which the daemon can open the object again.
 func (o *Object) Path() string { return fmt.Sprintf("/proc/self/fd/%d", o.fd) }
 
-// Save returns the content, and how many bytes of it no earlier contents hold.
+// Save returns the content, and how many bytes of it no earlier contents hold. Its processes stand
+// still meanwhile.
 func (o *Object) Save() (*Contents, int64, error) {
 	size, err := o.remap()
 	if err != nil {
@@ -171,7 +175,8 @@ func (o *Object) Save() (*Contents, int64, error) {
 	return c, fresh, err
 }
 
-// PutBack gives the object the content that it had. Only pages that differ are written.
+// PutBack gives the object the content that it had. Only pages that differ are written. What was a
+// hole becomes one again, and takes no memory.
 func (o *Object) PutBack(c *Contents) error {
 	size, err := o.remap()
 	if err == nil && size != c.size {

@@ -14,7 +14,8 @@ import (
 
 // Files that have no path are made by a call of their own. Their state stands in fdinfo.
 
-// registration is a descriptor that an epoll instance watches.
+// registration is a descriptor that an epoll instance watches. Its data is what the program gets
+// back with an event: mostly a pointer of its own, which means the same to the restored program.
 type registration struct {
 	number int
 	events uint32
@@ -22,7 +23,10 @@ type registration struct {
 }
 
 // describeEpoll describes an epoll instance. What it watches stands in lines such as "tfd: 5
-// events: 1 data: 5 pos:0 ino:8 sdev:9".
+// events: 1 data: 5 pos:0 ino:8 sdev:9". What a descriptor number leads to may have changed since
+// it was registered: the kernel goes on to watch the file that it was, under a number that stands
+// for another. Such an instance could not be made by the calls that a program has, so it is
+// refused. So is one that watches another instance, which would have to be made in a certain order.
 func describeEpoll(d *Descriptor, f openFile) error {
 	for _, line := range f.info {
 		fields := strings.Fields(strings.ReplaceAll(line, ":", " "))
@@ -51,11 +55,13 @@ func describeEpoll(d *Descriptor, f openFile) error {
 		}
 		d.watched = append(d.watched, r)
 	}
+	// What it watches is added when all descriptors have their numbers: see Place.
 	d.make = func(*Making) (int, error) { return unix.EpollCreate1(unix.EPOLL_CLOEXEC) }
 	return nil
 }
 
-// describeEventfd describes a counter by its count.
+// describeEventfd describes a counter by its count. The count is written into a new one: an eventfd
+// that is made with a count takes only 32 bits of it.
 func describeEventfd(d *Descriptor, f openFile) error {
 	count, ok := f.value("eventfd-count", 16)
 	semaphore, _ := f.value("eventfd-semaphore", 10)
@@ -77,7 +83,8 @@ func describeEventfd(d *Descriptor, f openFile) error {
 	return nil
 }
 
-// describeSignalfd describes a descriptor for signals by the set of these.
+// describeSignalfd describes a descriptor for signals by the set of these. Signals that wait to be
+// read are the process's and not the descriptor's; a process that has one pending is not quiescent.
 func describeSignalfd(d *Descriptor, f openFile) error {
 	mask, ok := f.value("sigmask", 16)
 	if !ok {
@@ -92,7 +99,9 @@ func describeSignalfd(d *Descriptor, f openFile) error {
 	return nil
 }
 
-// describeTimerfd describes a timer that has not expired, by the time that is left.
+// describeTimerfd describes a timer that has not expired, by the time that is left. The time that
+// is left is relative, so it goes on from there by whatever clock. Ticks that were not read cannot
+// be set, so a timer that has some is refused.
 func describeTimerfd(d *Descriptor, f openFile) error {
 	clock, ok := f.value("clockid", 10)
 	ticks, known := f.value("ticks", 10)

@@ -14,8 +14,14 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/tcprepair"
 )
 
+// Sockets that are not connected to another one of the group have no state beyond their options and
+// addresses, once their queues are empty. A new one with the same options at the same address is as
+// good as the old one. The group's network is a fresh one after a restore, so all addresses are
+// free.
+
 // netlinkSocket is a socket of netlink whose queue is empty, in words that suffice to make another
-// like it.
+// like it. Such sockets are found where a program has asked for its addresses or routes and keeps
+// the socket.
 type netlinkSocket struct {
 	domain, kind, protocol int
 	flags                  int
@@ -23,7 +29,9 @@ type netlinkSocket struct {
 	options                []option
 }
 
-// describeUDP describes a socket of UDP, or refuses.
+// describeUDP describes a socket of UDP, or refuses. A datagram that nobody has read is under way,
+// as bytes on a connection are. An address of one interface would need the number of that in
+// another network.
 func describeUDP(d *Descriptor, f openFile, fd, domain int) error {
 	protocol, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 	if err != nil {
@@ -70,6 +78,7 @@ func describeUDP(d *Descriptor, f openFile, fd, domain int) error {
 }
 
 // carriedUDP are options that a new socket of UDP gets from the old one besides those in carried.
+// Those that the kernel does not know or the family does not have are left out.
 var carriedUDP = [][2]int{
 	{unix.SOL_SOCKET, unix.SO_BROADCAST}, {unix.IPPROTO_IP, unix.IP_PKTINFO},
 	{unix.IPPROTO_IP, unix.IP_RECVTTL},
@@ -81,7 +90,8 @@ var carriedUDP = [][2]int{
 	{unix.IPPROTO_UDP, unix.UDP_CORK},
 }
 
-// makeUDP makes a socket like it, in the network of the group.
+// makeUDP makes a socket like it, in the network of the group. Options are set before it is bound,
+// since some of them say with whom it may share its address.
 func (s *socket) makeUDP(of *Making) (fd int, err error) {
 	err = netns.InFile(of.Network, func() (err error) {
 		fd, err = unix.Socket(s.domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
@@ -104,6 +114,8 @@ func (s *socket) makeUDP(of *Making) (fd int, err error) {
 }
 
 // describeNetlink describes a socket by which a process asks the kernel, or is told, or refuses.
+// Protocols that only ask or listen are known; others change something for which the socket stands.
+// Groups above 32 are no part of the address, and need a call for each.
 func describeNetlink(d *Descriptor, f openFile, fd, kind int) error {
 	s := &netlinkSocket{domain: unix.AF_NETLINK, kind: kind, flags: f.flags}
 	var err error
@@ -132,6 +144,7 @@ func describeNetlink(d *Descriptor, f openFile, fd, kind int) error {
 	if s.local, err = unix.Getsockname(fd); err != nil {
 		return err
 	}
+	// The first bytes of the list are the groups that the address has, too.
 	const groupsAbove32 = 4
 	if groups, err := sockopt.Get(fd, unix.SOL_NETLINK, unix.NETLINK_LIST_MEMBERSHIPS); err == nil {
 		for n, b := range groups {
@@ -157,7 +170,8 @@ func describeNetlink(d *Descriptor, f openFile, fd, kind int) error {
 	return nil
 }
 
-// makeNetlink makes a socket like it, in the network of the group.
+// makeNetlink makes a socket like it, in the network of the group. The number that it was bound to
+// is free there: the network is a fresh one.
 func (s *netlinkSocket) makeNetlink(of *Making) (fd int, err error) {
 	err = netns.InFile(of.Network, func() (err error) {
 		fd, err = unix.Socket(s.domain, s.kind|unix.SOCK_CLOEXEC, s.protocol)

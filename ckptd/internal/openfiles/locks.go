@@ -8,6 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Locks on files are of two kinds. One belongs to a description of an open file: flock(2), and
+// fcntl(2) with F_OFD_SETLK. The daemon takes these on the description that it makes. The other
+// kind belongs to a process, which has to take it itself: see lockFiles. Both show in fdinfo.
+
 // lock is a lock on a file, as /proc/PID/fdinfo shows it.
 type lock struct {
 	class  string // FLOCK, POSIX or OFDLCK
@@ -16,7 +20,9 @@ type lock struct {
 	length int64 // 0: to the end, however long the file becomes
 }
 
-// parseLock reads "1: POSIX  ADVISORY  WRITE 4032 00:26:123 0 EOF".
+// parseLock reads "1: POSIX  ADVISORY  WRITE 4032 00:26:123 0 EOF". The fields are a number, the
+// class, whether it is advisory, the kind, the pid, the file, and the first and the last byte. A
+// line of another form, such as one for a lease, is not a lock that could be taken again.
 func parseLock(text string) (l lock, ok bool) {
 	f := strings.Fields(text)
 	if len(f) != 8 || f[2] != "ADVISORY" || f[3] != "READ" && f[3] != "WRITE" {
@@ -49,7 +55,9 @@ func (l lock) ranged() unix.Flock_t {
 	return r
 }
 
-// lockDescription takes a lock that belongs to the description, and not to a process.
+// lockDescription takes a lock that belongs to the description, and not to a process. The locks of
+// the processes that were killed are gone by then, so none of these has to wait. Those of class
+// POSIX belong to a process: see lockFiles.
 func (l lock) lockDescription(fd int) (err error) {
 	switch l.class {
 	case "FLOCK":

@@ -9,7 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
-// Making makes the open files of a group again. It is for one goroutine at a time.
+// Making makes the open files of a group again. It is for one goroutine at a time. Whatever it
+// opens in the daemon is closed at the end, whether the restore has succeeded or not.
 type Making struct {
 	Network *os.File // network namespace of the group
 	Root    int      // root directory of the process whose files are made
@@ -43,6 +44,8 @@ func (of *Making) CloseLater(fds ...int) { of.opened = append(of.opened, fds...)
 func (of *Making) Close() { sys.CloseAll(of.opened) }
 
 // Open opens files like those of a process, one for each description, in the order of Descriptors.
+// Numbers do not matter yet: the daemon sends the descriptors in this order, and the process gives
+// them their numbers.
 func (of *Making) Open(all Descriptors) (fds []int, err error) {
 	for _, d := range all {
 		if d.Twin >= 0 {
@@ -58,7 +61,9 @@ func (of *Making) Open(all Descriptors) (fds []int, err error) {
 	return fds, nil
 }
 
-// once makes a description, or gets a descriptor of it where it was made before.
+// once makes a description, or gets a descriptor of it where it was made before. Processes that
+// share a description get descriptors of the same one, and so see each other move its position as
+// they did.
 func (of *Making) once(description int) (int, error) {
 	if fd, made := of.made[description]; made {
 		return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)

@@ -12,7 +12,12 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
-// openFile is what /proc tells of a descriptor.
+// All that can be known of a descriptor without the help of the process stands in /proc: what it
+// leads to in fd, and flags, position, locks and the state of special files in fdinfo. Duplicates
+// of descriptors, by pidfd_getfd(2), can be asked as one's own.
+
+// openFile is what /proc tells of a descriptor. It is only looked at: to open it through /proc
+// would make another description of it.
 type openFile struct {
 	pid, pidfd, number int
 	link               string
@@ -24,7 +29,9 @@ type openFile struct {
 }
 
 // openFileOf reads what /proc tells of a descriptor. It refuses locks and flags that it does not
-// know.
+// know. What fdinfo says of a file depends on its kind; those lines are left for the function that
+// describes the kind. A file that sends signals when it is ready would do so to whoever had set
+// that.
 func openFileOf(pid, pidfd, number int) (f openFile, err error) {
 	f = openFile{pid: pid, pidfd: pidfd, number: number}
 	if f.link, err = os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, number)); err != nil {
@@ -81,7 +88,9 @@ func (f openFile) value(name string, base int) (uint64, bool) {
 // kcmpFile is KCMP_FILE of kcmp(2).
 const kcmpFile = 0
 
-// findTwin looks for an earlier descriptor of the same description.
+// findTwin looks for an earlier descriptor of the same description. Only the kernel knows whether
+// two descriptors are of one description: dup(2) and fork(2) make such, a second open(2) does not.
+// To ask is a system call, so only those are asked about that show the same link.
 func (f openFile) findTwin(all []openFile) (int, error) {
 	for n, other := range all {
 		if other.link != f.link {
@@ -100,7 +109,8 @@ func (f openFile) findTwin(all []openFile) (int, error) {
 	return -1, nil
 }
 
-// duplicate gets a descriptor of the description.
+// duplicate gets a descriptor of the description. With that the daemon can ask for options and
+// names without a call of the process.
 func (f openFile) duplicate() (int, error) {
 	fd, err := unix.PidfdGetfd(f.pidfd, f.number, 0)
 	if err != nil {
@@ -109,7 +119,7 @@ func (f openFile) duplicate() (int, error) {
 	return fd, nil
 }
 
-// unread is the number of bytes in a pipe.
+// unread is the number of bytes in a pipe. It is read of a duplicate, and nothing is taken out.
 func (f openFile) unread() (int, error) {
 	fd, err := f.duplicate()
 	if err != nil {

@@ -20,7 +20,9 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/objects"
 )
 
-// Descriptor is an open file of a process, with all that it takes to open another like it.
+// Descriptor is an open file of a process, with all that it takes to open another like it. A
+// process has descriptors; several of these, also of several processes, may be of one description,
+// which has the flags and the position.
 type Descriptor struct {
 	Number      int
 	closeOnExec bool
@@ -73,7 +75,7 @@ func NewSurvey(outputs []*os.File, network *os.File,
 }
 
 // End returns what was found out. It refuses a group that shares a pipe, a pair of sockets or a
-// connection with somebody else.
+// connection with somebody else. These can only be judged when all processes have been described.
 func (s *Survey) End() (*Record, error) {
 	if err := errors.Join(checkPairs(s.all), checkPipes(s.all)); err != nil {
 		return nil, err
@@ -81,11 +83,15 @@ func (s *Survey) End() (*Record, error) {
 	return &s.record, connectEnds(s.record.sockets)
 }
 
-// MaxDescriptors is how many descriptors a process may have: they travel in one message.
+// MaxDescriptors is how many descriptors a process may have: they travel in one message. The limit
+// of the kernel is a little higher, and mapped files and namespaces travel with them.
 const MaxDescriptors = 240
 
 // Describe describes the open files of a stopped process, or refuses what it does not know. Files
 // that the process shares with one that was described before are known by that.
+//
+// Descriptors come in the order of their numbers. That of a description that an earlier descriptor
+// of the same process has, too, is only noted as the twin of that.
 func (s *Survey) Describe(pid int) (found Descriptors, err error) {
 	others, all := s.known, []openFile(nil)
 	directory := fmt.Sprintf("/proc/%d/fd", pid)
@@ -110,6 +116,7 @@ func (s *Survey) Describe(pid int) (found Descriptors, err error) {
 		}
 		numbers = append(numbers, number)
 	}
+	// The directory lists them in any order.
 	slices.Sort(numbers)
 	for _, number := range numbers {
 		f, err := openFileOf(pid, pidfd, number)
@@ -156,7 +163,8 @@ func (s *Survey) describeOnce(d *Descriptor, f openFile, others []openFile) (des
 	return description, nil
 }
 
-// locking has a description locked as soon as it is made.
+// locking has a description locked as soon as it is made. A lock of a description is held through
+// any of its descriptors, so the daemon can take it for the process.
 func (f openFile) locking(make opener) opener {
 	if len(f.locks) == 0 {
 		return make
@@ -175,7 +183,9 @@ func (f openFile) locking(make opener) opener {
 	}
 }
 
-// describe finds out how to make a description, or refuses.
+// describe finds out how to make a description, or refuses. The kind shows in the link of the
+// descriptor in /proc. What is not listed here, such as io_uring, inotify or a pidfd, is refused by
+// its name.
 func (s *Survey) describe(d *Descriptor, f openFile) error {
 	kind, _, _ := strings.Cut(f.link, "[")
 	switch {
@@ -197,7 +207,8 @@ func (s *Survey) describe(d *Descriptor, f openFile) error {
 	return incarnation.Refuse("descriptor %d of process %d is %s", f.number, f.pid, f.link)
 }
 
-// AddSocket describes a socket of TCP and returns its index in Making.Sockets.
+// AddSocket describes a socket of TCP and returns its index in Making.Sockets. One that is known
+// already, since the proxy or another process has it, too, is not described again.
 func (s *Survey) AddSocket(fd int) (int, error) {
 	t, err := describeTCP(fd)
 	if err != nil {
@@ -212,7 +223,8 @@ func (s *Survey) AddSocket(fd int) (int, error) {
 	return len(s.record.sockets) - 1, nil
 }
 
-// describeSocket finds out of what kind a socket is, and describes it.
+// describeSocket finds out of what kind a socket is, and describes it. The link has only its inode;
+// the rest is asked of a duplicate.
 func (s *Survey) describeSocket(d *Descriptor, f openFile) error {
 	fd, err := f.duplicate()
 	if err != nil {
@@ -234,6 +246,8 @@ func (s *Survey) describeSocket(d *Descriptor, f openFile) error {
 	case kind == unix.SOCK_DGRAM:
 		return describeUDP(d, f, fd, domain)
 	}
+	// By the time that it is made all sockets of TCP are there, since both ends of a connection are
+	// made together: see MakeSockets.
 	n, err := s.AddSocket(fd)
 	d.make = func(of *Making) (int, error) {
 		return unix.FcntlInt(uintptr(of.Sockets[n]), unix.F_DUPFD_CLOEXEC, 0)

@@ -15,8 +15,10 @@ import (
 // Programs wake themselves by a pair of Unix sockets: libcurl does. Such a pair is made again like
 // a pipe.
 
-// describeUnix knows the ends of a socketpair(2) that is empty, and whose ends are both of
-// the peers: see checkPairs.
+// describeUnix knows the ends of a socketpair(2) that is empty, and whose ends are both of the
+// peers: see checkPairs. It is known by the inodes of both ends. What is on the way between them
+// could be read only by taking it out, so there must be nothing; and the credentials of a message
+// are of the process that has sent it.
 func describeUnix(network *os.File, d *Descriptor, f openFile, fd int) error {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
@@ -52,6 +54,7 @@ func describeUnix(network *os.File, d *Descriptor, f openFile, fd int) error {
 			f.number, f.pid, err)
 	}
 	d.pair = [2]uint64{number, peer}
+	// Both ends have to come to the same name, and to different ends of it.
 	key, end := fmt.Sprintf("socketpair %d", min(number, peer)), 0
 	if number > peer {
 		end = 1
@@ -61,7 +64,7 @@ func describeUnix(network *os.File, d *Descriptor, f openFile, fd int) error {
 }
 
 // checkPairs, which needs the descriptors of all processes, refuses a pair of which somebody else
-// may have an end.
+// may have an end. The other one would see its end closed by the restore.
 func checkPairs(all []surveyed) error {
 	own := map[uint64]bool{}
 	for _, p := range all {

@@ -15,6 +15,10 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/objects"
 )
 
+// A file with a path is opened again by that, with the flags and at the position that it had. The
+// path is the one that the process sees, below its root directory: the daemon sees other files at
+// that path.
+
 // harmless are the devices whose files have no state.
 var harmless = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
@@ -24,7 +28,11 @@ const onlyAtOpen = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC
 // flagTemporary is O_TMPFILE without O_DIRECTORY, which comes with it.
 const flagTemporary = unix.O_TMPFILE &^ unix.O_DIRECTORY
 
-// describePath describes a file, a directory, a harmless device or an empty pipe with a name.
+// describePath describes a file, a directory, a harmless device or an empty pipe with a name. The
+// path is opened again, so what is there must be what it was: files of the group go back with it,
+// and the machine's are read-only. A file without a name is an object that the daemon keeps. A pipe
+// with a name is made by the tree of files; one end of it that is open for both does not wait for
+// the other to be opened.
 func describePath(hold func(path string) (*objects.Object, error), d *Descriptor, f openFile) error {
 	info, err := os.Stat(fmt.Sprintf("/proc/%d/fd/%d", f.pid, f.number))
 	if err != nil {
@@ -54,7 +62,8 @@ func describePath(hold func(path string) (*objects.Object, error), d *Descriptor
 }
 
 // OpenBelow opens a path as a process sees it whose root directory is given: no link leads out of
-// that. Where seek is true, the file is at this position then.
+// that. Where seek is true, the file is at this position then. A descriptor for the path alone
+// takes few other flags, and has no position; nor would O_NOCTTY be anything but an error with it.
 func OpenBelow(root int, path string, flags int, position int64, seek bool) (int, error) {
 	if flags&unix.O_PATH != 0 { // goes with few others
 		flags &= unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW
@@ -75,7 +84,9 @@ func OpenBelow(root int, path string, flags int, position int64, seek bool) (int
 	return fd, nil
 }
 
-// describeUnnamed describes a descriptor of a deleted file, or of memory (memfd_create).
+// describeUnnamed describes a descriptor of a deleted file, or of memory (memfd_create). It is
+// opened by the descriptor that the daemon keeps of it, which makes a description of its own: with
+// the flags and the position that the process had.
 func describeUnnamed(hold func(path string) (*objects.Object, error), d *Descriptor, f openFile) error {
 	o, err := hold(fmt.Sprintf("/proc/%d/fd/%d", f.pid, f.number))
 	if err != nil {

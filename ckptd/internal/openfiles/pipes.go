@@ -11,8 +11,14 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// Bytes in a pipe cannot be looked at without taking them out, nor can a pipe be locked against its
+// writers. So pipes of a quiescent group are empty, or the group is refused. An empty pipe has no
+// state but the flags of its ends.
+
 // describePipe knows the outputs of the group, and empty pipes among the peers. What is in a pipe
-// cannot be read without taking it out, so a pipe that holds bytes is refused.
+// cannot be read without taking it out, so a pipe that holds bytes is refused. An output of the
+// group goes to the checker, before and after a restore: the process gets an end of the same pipe.
+// Of others a new pipe is made, of which the peers must have had both ends: see checkPipes.
 func describePipe(outputs []*os.File, d *Descriptor, f openFile) error {
 	for _, output := range outputs {
 		number, err := sys.Inode(int(output.Fd()))
@@ -47,7 +53,8 @@ func describePipe(outputs []*os.File, d *Descriptor, f openFile) error {
 }
 
 // makeOutput makes a description of a pipe of which the daemon has an end: that of the daemon, or
-// one that a peer has opened, such as /dev/stdout, whose flags are its own.
+// one that a peer has opened, such as /dev/stdout, whose flags are its own. To open it blocks where
+// nobody reads, so it is opened without, and its own flags are set then.
 func (f openFile) makeOutput(output int) (opener, error) {
 	const settable = unix.O_NONBLOCK | unix.O_DIRECT | unix.O_APPEND
 	n, err := f.findTwin([]openFile{{pid: os.Getpid(), number: output, link: f.link}})
@@ -74,7 +81,9 @@ func (f openFile) makeOutput(output int) (opener, error) {
 	}, nil
 }
 
-// checkPipes refuses a pipe of which somebody else may have an end.
+// checkPipes refuses a pipe of which somebody else may have an end. It would be cut off from that
+// pipe by the restore. An end counts once, however many descriptors of it there are: twins of one
+// process, and those that a fork has inherited, are of one description.
 func checkPipes(all []surveyed) error {
 	ends := map[string][3]int{}
 	for _, p := range all {
@@ -94,7 +103,8 @@ func checkPipes(all []surveyed) error {
 	return nil
 }
 
-// pipeEnd makes the pipe at the first of its two ends.
+// pipeEnd makes the pipe at the first of its two ends. The daemon keeps both ends until all
+// processes have theirs.
 func (of *Making) pipeEnd(key string, end, flags int) (int, error) {
 	ends, ok := of.pipes[key]
 	if !ok {

@@ -10,6 +10,11 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 )
 
+// A restored process gets descriptors in one message, as 0, 1, 2 and so on, and gives them the
+// numbers that they had. The calls for that are planned here: they are part of the program that
+// makes the process again. They must hold whatever the numbers are, since a descriptor may have to
+// go where another one is.
+
 // Descriptions is how many descriptions the descriptors are of.
 func (all Descriptors) Descriptions() (count int) {
 	for _, d := range all {
@@ -29,6 +34,7 @@ func (all Descriptors) Above() (above int) {
 }
 
 // FreeNumbers are the lowest numbers that no descriptor has: those that the next files would get.
+// The kernel gives out the lowest free number, so that a batch of calls can count on them.
 func (all Descriptors) FreeNumbers(count int) (free []int) {
 	for number := 0; len(free) < count; number++ {
 		if !slices.ContainsFunc(all, func(d Descriptor) bool { return d.Number == number }) {
@@ -55,6 +61,7 @@ func (all Descriptors) Place(b *tracer.Batch) {
 			b.Add("move a descriptor", unix.SYS_DUP3, uint64(n), uint64(d.Number), closeOnExecFlag(d))
 			b.Add("close a descriptor", unix.SYS_CLOSE, uint64(n))
 		} else if !d.closeOnExec {
+			// It is in its place, where it was received close-on-exec.
 			b.Add("keep a descriptor", unix.SYS_FCNTL, uint64(n), unix.F_SETFD, 0)
 		}
 	}
@@ -65,6 +72,7 @@ func (all Descriptors) Place(b *tracer.Batch) {
 		}
 	}
 	defer all.lockFiles(b)
+	// What an epoll instance watches has its number only now.
 	for _, d := range all {
 		for _, w := range d.watched {
 			event := binary.NativeEndian.AppendUint32(nil, w.events)
@@ -75,7 +83,8 @@ func (all Descriptors) Place(b *tracer.Batch) {
 	}
 }
 
-// closeOnExecFlag is the flag for dup3(2).
+// closeOnExecFlag is the flag for dup3(2). All are received close-on-exec, so the flag has to be
+// set only where a descriptor is moved or duplicated.
 func closeOnExecFlag(d Descriptor) uint64 {
 	if d.closeOnExec {
 		return unix.O_CLOEXEC

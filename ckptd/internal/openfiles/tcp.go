@@ -19,7 +19,20 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/tcprepair"
 )
 
-// socket is a TCP socket of the group, in words that suffice to make another like it.
+// A connection of TCP is between two peers, or a peer and the proxy: a group has its network to
+// itself. So an image has both ends, and knows that nothing is on the way between them. What is
+// left to know of an end is little: its addresses, its state, its options, and what it may send and
+// receive.
+//
+// New sockets with the same addresses get into the same state by TCP_REPAIR, which lets a program
+// set what the protocol would have negotiated, and sends no packet. Numbers of the sequence are not
+// the old ones: nobody sees them but the two ends, which are made to agree.
+//
+// No queue is saved. A group with bytes that nobody has read is not quiescent, and is not saved at
+// all.
+
+// socket is a TCP socket of the group, in words that suffice to make another like it. Sockets of
+// UDP are described by the same words, of which they use some.
 type socket struct {
 	inode         uint64
 	domain        int
@@ -74,7 +87,8 @@ var carried = [][2]int{
 	{unix.SOL_SOCKET, unix.SO_REUSEADDR}, // last: the end of the repair of a socket clears it
 }
 
-// describeTCP describes a socket, of which fd is a descriptor, or refuses.
+// describeTCP describes a socket, of which fd is a descriptor, or refuses. Its state, its windows
+// and their scales are in TCP_INFO; x/sys/unix leaves the scales out, which are two bit fields.
 func describeTCP(fd int) (*socket, error) {
 	number, err := sys.Inode(fd)
 	if err != nil {
@@ -97,6 +111,7 @@ func describeTCP(fd int) (*socket, error) {
 		return nil, err
 	}
 	s.state, s.used = info.State, info.Segs_out+info.Segs_in > 0
+	// The kernel has no other field for it.
 	s.backlog = int(info.Sacked) // of a listening socket
 	const halfBits = 4
 	// two bit fields
@@ -113,7 +128,9 @@ func describeTCP(fd int) (*socket, error) {
 }
 
 // describeNames notes the addresses of both ends. It refuses states of TCP that do not last, and a
-// connection that has ended with an error that the program has not seen.
+// connection that has ended with an error that the program has not seen. A socket that was closed
+// by both sides has lost the address of the other end; what it has of its own is enough to make
+// another one that has ended.
 func (s *socket) describeNames(fd int) error {
 	local, err := unix.Getsockname(fd)
 	if err != nil {
@@ -145,8 +162,11 @@ func (s *socket) describeNames(fd int) error {
 	return nil
 }
 
-// describeOptions reads the options, of which those that this Linux does not know or the
-// family does not have are left out.
+// describeOptions reads the options, of which those that this Linux does not know or the family
+// does not have are left out. A filter is not made again, so a socket that has one is refused. A
+// size of a buffer that the program has set is locked: it is set again first, by a call that may
+// exceed the limit of the system, since a window depends on it. Sizes that the kernel has chosen
+// are left to it.
 func (s *socket) describeOptions(fd int) error {
 	filtered, err := sockopt.HasFilter(fd)
 	if err == nil && filtered {
@@ -186,7 +206,8 @@ func (s *socket) describeOptions(fd int) error {
 	return nil
 }
 
-// setOptions sets those that are not the same on the new socket anyway.
+// setOptions sets those that are not the same on the new socket anyway. To ask is cheap. To set an
+// option may fail in some states of a socket, or take a right, even where nothing would change.
 func (s *socket) setOptions(fd int) error {
 	for _, o := range s.options {
 		if now, err := sockopt.Get(fd, o.level, o.name); err == nil && bytes.Equal(now, o.value) {
@@ -201,7 +222,9 @@ func (s *socket) setOptions(fd int) error {
 }
 
 // connectEnds finds out which sockets are the two ends of a connection, by their addresses. It
-// refuses a connection of which nobody in the group has the other end.
+// refuses a connection of which nobody in the group has the other end. An address of IPv4 may be
+// written as one of IPv6 at one end only, so both are compared in the plain form. An end that is
+// only told of the end of the other one, or has ended itself, can do without that.
 func connectEnds(all []*socket) error {
 	plain := func(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 	for n, s := range all {
@@ -220,7 +243,9 @@ func connectEnds(all []*socket) error {
 }
 
 // makeSockets makes sockets like those described, in the network namespace of the thread, and
-// returns their descriptors in the same order.
+// returns their descriptors in the same order. Both ends of a connection are made at once, by
+// TCP_REPAIR; where nobody in the group has the other end, that is made, too, to say that it has
+// ended, and closed. After an error nothing is open.
 func makeSockets(all []*socket) (fds []int, err error) {
 	fds = make([]int, len(all))
 	for n := range fds {
@@ -259,7 +284,9 @@ func makeSockets(all []*socket) (fds []int, err error) {
 // nowhere is the other end of a connection that has ended, which nobody can ask for.
 var nowhere = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 1)
 
-// otherEnd describes the other end, one that serves for a moment where nobody has it.
+// otherEnd describes the other end, one that serves for a moment where nobody has it. It has said
+// that it sends no more. Its windows do not matter, and its scales are those of the end that stays,
+// the other way round.
 func (s *socket) otherEnd(all []*socket) *socket {
 	if s.other >= 0 {
 		return all[s.other]
@@ -275,7 +302,8 @@ func (s *socket) otherEnd(all []*socket) *socket {
 	return o
 }
 
-// makeUnconnected makes a socket that listens, or that was not connected yet.
+// makeUnconnected makes a socket that listens, or that was not connected yet. A socket without a
+// port was not bound.
 func (s *socket) makeUnconnected() (fd int, err error) {
 	fd, err = unix.Socket(s.domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -294,7 +322,9 @@ func (s *socket) makeUnconnected() (fd int, err error) {
 	return fd, nil
 }
 
-// makeConnection makes both ends of a connection by TCP_REPAIR: no packet is sent.
+// makeConnection makes both ends of a connection by TCP_REPAIR: no packet is sent. Both ends are in
+// repair until both are complete. Ends are closed after that, as the programs had done: the segment
+// that says so reaches the other end.
 func makeConnection(a, b *socket) (pair [2]int, err error) {
 	pair = [2]int{-1, -1}
 	ends := [2]*socket{a, b}
@@ -341,7 +371,8 @@ func (s *socket) endRepair(fd int) error {
 }
 
 // awaitStates waits for the ends of connections to arrive, which takes some microseconds. It reads
-// them, since the programs had done so before the checkpoint.
+// them, since the programs had done so before the checkpoint. Where an end was read, a program
+// knows that it is there; to find it a second time would be another thing that happens.
 func awaitStates(all []*socket, fds []int) error {
 	const patience = 5 * time.Second
 	begin := time.Now()

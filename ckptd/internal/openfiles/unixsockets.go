@@ -19,6 +19,13 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/sockopt"
 )
 
+// A Unix socket that listens, or gets datagrams, is found by its name. An abstract name belongs to
+// the network of the group. A path is a file of the group, of a kind that trees of files leave out:
+// binding makes it, so it has to be given the owner, the mode and the times that it had.
+//
+// Connected sockets are refused, but for a pair of a process with itself: see describeUnix. What is
+// on the way between two of them could hold descriptors.
+
 // unixSocket is a Unix socket that is not connected: it listens, or gets datagrams, or does nothing
 // yet.
 type unixSocket struct {
@@ -37,7 +44,9 @@ type unixSocket struct {
 var carriedUnix = []int{unix.SO_PASSCRED, unix.SO_RCVLOWAT, unix.SO_RCVTIMEO, unix.SO_SNDTIMEO,
 	unix.SO_PRIORITY, unix.SO_TIMESTAMP}
 
-// describeLonely describes a Unix socket that is not connected, or refuses.
+// describeLonely describes a Unix socket that is not connected, or refuses. A connection that
+// nobody has accepted would have to be made by a process that may be gone; a peer that is about to
+// accept it is not quiescent. Options that were not read are left out.
 func describeLonely(network *os.File, d *Descriptor, f openFile, fd, kind int) error {
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0); err != nil || n > 0 &&
 		kind == unix.SOCK_DGRAM {
@@ -83,7 +92,9 @@ func describeLonely(network *os.File, d *Descriptor, f openFile, fd, kind int) e
 	return nil
 }
 
-// describeFile notes what is at the path that the socket is bound to.
+// describeFile notes what is at the path that the socket is bound to. The socket lives on without
+// its file, and somebody else may have put another one there: then the new socket is bound, and its
+// file removed again. Times are noted since programs can see when something was changed.
 func (s *unixSocket) describeFile(pid int) (err error) {
 	if s.name == "" || s.name[0] == '@' {
 		return nil
@@ -109,7 +120,8 @@ func (s *unixSocket) describeFile(pid int) (err error) {
 	return nil
 }
 
-// make makes a socket like it, in the network of the group.
+// make makes a socket like it, in the network of the group. The listening queue begins empty, as it
+// was.
 func (s *unixSocket) make(of *Making) (fd int, err error) {
 	err = netns.InFile(of.Network, func() (err error) {
 		fd, err = unix.Socket(unix.AF_UNIX, s.kind|unix.SOCK_CLOEXEC, 0)
@@ -141,7 +153,9 @@ func (s *unixSocket) make(of *Making) (fd int, err error) {
 }
 
 // bind binds a socket as one in the group would. Its file, and the directory of that, look as they
-// did.
+// did. The path is looked up by the thread that binds, so that takes the root and the directory of
+// the group for a moment; the thread ends afterwards. A file of that name is the old socket's,
+// which cannot be bound to again.
 func (s *unixSocket) bind(of *Making, fd int) error {
 	if s.name[0] == '@' {
 		return unix.Bind(fd, &unix.SockaddrUnix{Name: s.name})

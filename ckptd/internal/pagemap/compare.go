@@ -16,6 +16,9 @@ type Difference struct {
 
 // Compare compares the pages of a stopped process with those of its parent. They have common
 // regions mapped alike, in the order of their addresses; without is left out of both: see OwnPages.
+//
+// A page that both have in the same place of the machine's memory is shared since the fork, and
+// equal. Any other one may differ: to tell, its content would have to be read.
 func Compare(pid, parent int, common []Region, without Region) (d Difference, err error) {
 	own, err := OwnPages(pid, without)
 	if err != nil {
@@ -57,7 +60,9 @@ type comparison struct {
 }
 
 // runs returns those pages of regions of which wanted tells by both entries of the page tables.
-// Outside of what both have mapped alike, all are wanted, or none.
+// Outside of what both have mapped alike, all are wanted, or none. Pages and common regions are in
+// the order of their addresses, so one pass goes through both, and through the page tables by the
+// thousand.
 func (c *comparison) runs(all []Region, wanted func(own, parents uint64) bool, outside bool) (found []Region,
 	err error) {
 	const most = 1024 // pages at a time

@@ -45,7 +45,8 @@ const (
 var ErrNoScan = errors.New("this Linux does not list the pages of a process")
 
 // OwnPages lists the pages of a stopped process that are neither a file's nor empty. Those of one
-// region are left out: there the daemon has put code, which is no memory of the program.
+// region are left out: there the daemon has put code, which is no memory of the program. The kernel
+// goes on from where the array was full.
 func OwnPages(pid int, without Region) (own []Region, err error) {
 	pagemap, err := open(pid)
 	if err != nil {
@@ -93,7 +94,8 @@ func AppendRegion(all []Region, r Region) []Region {
 	return all
 }
 
-// open opens the page table of a process for reading: an entry of 8 bytes for each page.
+// open opens the page table of a process for reading: an entry of 8 bytes for each page. Numbers of
+// pages show only to a reader with CAP_SYS_ADMIN.
 func open(pid int) (int, error) {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/pagemap", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -164,7 +166,8 @@ const (
 )
 
 // OwnRuns goes through the runs of pages that are a process's own, in entries of its page table. Of
-// each run it yields the number of the first page, and how many there are.
+// each run it yields the number of the first page, and how many there are. A run is read or written
+// at once.
 func OwnRuns(entries []byte) func(yield func(first, run uint64) bool) {
 	own := func(n uint64) bool {
 		e := binary.NativeEndian.Uint64(entries[8*n:])

@@ -31,7 +31,8 @@ type descent struct {
 
 // examineStatus compares the status of a process with that of its parent, and notes the umask,
 // which the child can be given, and its place among sessions and process groups. It can be brought
-// to a session or a process group of its own, and to those of its parent, but to no others.
+// to a session or a process group of its own, and to those of its parent, but to no others. Rights,
+// filters and capabilities are not given back to a child: it has those of its parent.
 func (d *descent) examineStatus(pid, inner int, own, parents procfs.Status) (err error) {
 	for _, field := range append([]string{"Seccomp_filters:"}, statusOfAll...) {
 		if field != "Umask:" && own.Field(field) != parents.Field(field) {

@@ -26,7 +26,8 @@ type difference struct {
 	emptied  []pagemap.Region // where the parent has pages, and it has none
 }
 
-// OwnPage is a page with its content, which images share where it is the same.
+// OwnPage is a page with its content, which images share where it is the same. Its content never
+// changes, so images hold the same one where a page has stayed as it was.
 type OwnPage struct {
 	address uint64
 	content *[pagemap.PageSize]byte
@@ -184,7 +185,8 @@ func (d *difference) read(pid int, all []pagemap.Region, earlier []OwnPage) (fre
 	return fresh, nil
 }
 
-// write writes the pages into a stopped process, runs of neighbours at once.
+// write writes the pages into a stopped process, runs of neighbours at once. Pages that the parent
+// has and the child had not were emptied by then: see plan.freeMemory.
 func (d *difference) write(pid int) error {
 	// The daemon may write where the process itself may not.
 	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)

@@ -25,7 +25,8 @@ func MayEnterClock(pid int, s procfs.Status) error {
 	return nil
 }
 
-// EnterClock has a process enter a time namespace, which the kernel allows with one thread.
+// EnterClock has a process enter a time namespace, which the kernel allows with one thread. It is
+// for a group that CRIU is to save: CRIU wants all of it to be in one such namespace.
 func EnterClock(pid int, clock *os.File) error {
 	here, leave, err := osthread.Stay()
 	if err != nil {

@@ -91,7 +91,8 @@ func (p *Frozen) examineFirst(inner int, lines procfs.Status) error {
 	return examineKinds(p.PID, lines)
 }
 
-// examineRights refuses a process that may not carry out the calls that a restore takes.
+// examineRights refuses a process that may not carry out the calls that a restore takes. It is
+// refused at the checkpoint: at the restore it would be too late.
 func examineRights(pid int, s procfs.Status) error {
 	const admin = 1 << unix.CAP_SYS_ADMIN
 	if effective, err := strconv.ParseUint(s.Field("CapEff:"), 16, 64); err != nil || effective&admin == 0 {

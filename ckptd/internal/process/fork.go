@@ -200,6 +200,9 @@ func (p *Frozen) Interrogate() error {
 // SaveDifference notes how the memory of a process that another one has forked differs from that of
 // its parent. Pages that an earlier image of it has with the same content are shared with that. It
 // returns the pages, for the next image, and how many bytes of them are new.
+//
+// The parent is frozen, too, so that both can be compared page by page. Its heap is taken as brk(2)
+// will leave it in a fork.
 func (p *Frozen) SaveDifference(earlier []OwnPage) (pages []OwnPage, fresh int64, err error) {
 	parents := withHeapOf(p.Parent.Memory.mappings, p.Memory.mappings, p.descent.brk)
 	d, common, err := compareMappings(p.PID, parents, p.Memory.mappings)

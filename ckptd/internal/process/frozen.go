@@ -16,7 +16,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
-// Frozen is a process that is stopped for a checkpoint, with what is found out about it.
+// Frozen is a process that is stopped for a checkpoint, with what is found out about it. It is
+// embedded in what will be in the image, so that whatever is found out is there already.
 type Frozen struct {
 	*Saved
 	Parent *Frozen          // nil: it is a peer
@@ -25,7 +26,8 @@ type Frozen struct {
 }
 
 // freeze stops all threads of a process that waits for input. They run on these processors until
-// the process is thawed. It returns also what it has stopped before an error.
+// the process is thawed. It returns also what it has stopped before an error. A thread that begins
+// while the others are stopped shows in a second look at the list: the group was not quiescent.
 func freeze(pid int, here *unix.CPUSet) (*Frozen, error) {
 	p := &Frozen{Saved: &Saved{PID: pid}}
 	tids, err := procfs.Threads(pid)
@@ -120,7 +122,8 @@ func (p *Frozen) Disturbed() error {
 }
 
 // Inject maps the code and room for lists into the process, at an address that is free; 0: where
-// the kernel likes it. Thaw takes it away.
+// the kernel likes it. Thaw takes it away. The first thread maps it by the very system call
+// instruction that it waits at: before that there is no code of the daemon's in the process.
 func (p *Frozen) Inject(at uint64) error {
 	first := p.threads[0]
 	flags := uint64(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS)

@@ -19,6 +19,9 @@ import (
 )
 
 // AddressSpace is what an image knows of the memory of a process: where it is, and of what kind.
+//
+// Its content is not here: pages are the copy's, files are the group's or the machine's, and what
+// is shared is held by the daemon.
 type AddressSpace struct {
 	Private    int64               // bytes that it shares with no other process
 	Unnamed    []*mappings.Mapping // what is shared and has no name
@@ -79,7 +82,7 @@ func (a *AddressSpace) readFlags(pid int) error {
 }
 
 // parseFlags reads /proc/PID/smaps: for each mapping a line as in maps, and then lines of names and
-// values.
+// values. Sizes are in kibibytes. A page counts as private to the process if no other one has it.
 func (a *AddressSpace) parseFlags(smaps []byte) (err error) {
 	var lines strings.Builder
 	var m *mappings.Mapping
@@ -183,7 +186,8 @@ func (a *AddressSpace) mayRemap() (list []mappings.Remap) {
 }
 
 // check compares the mappings of a restored process with those at the checkpoint: in full where
-// some of them were made anew, and else their sizes, since a fork has the same.
+// some of them were made anew, and else their sizes, since a fork has the same. A difference is an
+// error of the restore: the program would run with other memory than it had.
 func (a *AddressSpace) check(pid int, remapped, isChild bool) error {
 	if !remapped {
 		sizes, err := pagemap.Sizes(pid)

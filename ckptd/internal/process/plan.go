@@ -11,6 +11,9 @@ import (
 
 // plan is the program by which a process is made again. Descriptors reach the new process through a
 // pair of sockets, so there are two batches: one up to the pair, and one that receives them.
+//
+// A plan is complete before anything is done. It is one list of calls for each thread, loaded at
+// once, so that the new process stops once for each list.
 type plan struct {
 	of      *Restored
 	first   *tracer.Batch // the copy of a peer forks; a child, which is there, makes the pair itself
@@ -75,6 +78,9 @@ func (s *Saved) checkPlan() error {
 
 // install adds the calls that receive count descriptors, over descriptor 0, and give them their
 // numbers: first those of the process, then those of files to be mapped, and last the namespaces.
+//
+// Until it has them the process has only the pair, as 0 and 1. The socket is moved above all
+// numbers that are needed, so that what is received gets the lowest ones, in order.
 func (p *plan) install(count int, remapped []mappings.Remap) {
 	saved, b := p.of.saved, p.main
 	aside := uint64(max(count+1, saved.Descriptors.Above()))

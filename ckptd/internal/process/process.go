@@ -25,6 +25,9 @@ import (
 
 // Saved is what an image knows of a process: all that it takes to make another one like it, but for
 // the content of its memory, which is that of the copy.
+//
+// It is small beside the copy, and of an image with many peers there is one for each. Images of the
+// same peer share what has no name, and pages of what it has forked.
 type Saved struct {
 	// PID is that of the copy, as the daemon sees it. What a peer has forked has no copy: it is
 	// that of the process itself then, and may be somebody else's by now.

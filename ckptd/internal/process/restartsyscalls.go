@@ -10,7 +10,8 @@ import "golang.org/x/sys/unix"
 type RestartSyscalls map[int]unix.PtraceRegs
 
 // Note finds out in which calls the threads of frozen processes wait, and returns what is to be
-// remembered of them.
+// remembered of them. It is called at each checkpoint, also one that fails: a thread that was
+// interrupted goes on with the other call all the same.
 func (w RestartSyscalls) Note(frozen []*Frozen) RestartSyscalls {
 	now := RestartSyscalls{}
 	for _, p := range frozen {

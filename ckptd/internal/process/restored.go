@@ -11,7 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
-// Restored is a process that was made again. It is stopped until Release.
+// Restored is a process that was made again. It is stopped until Release. From its making to its
+// release it is traced: it does nothing but what its plan says.
 type Restored struct {
 	PID, Inner int
 	Generation int // see AddressSpace
@@ -68,7 +69,8 @@ func (q *Restored) carryOut(p *plan, fds []int) error {
 
 // bringUp goes on when a batch that makes threads has come to its end: they carry out their lists.
 // The numbers of threads that were killed may be in use a moment longer than their process; those
-// that could not be made are made then.
+// that could not be made are made then. A thread whose number is not free yet is no error, but for
+// a time that no dying thread takes.
 func (q *Restored) bringUp(b *tracer.Batch, all []newThread, arrived tracer.NewTasks) error {
 	const attempts, pause = 2000, 50 * time.Microsecond
 	for attempt := 1; ; attempt++ {

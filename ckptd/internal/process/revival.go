@@ -13,7 +13,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
-// Revival is what it takes to make the processes of a group again.
+// Revival is what it takes to make the processes of a group again. The group's processes are made
+// one after the other, parents before what they have forked: a description of an open file is made
+// when the first of them needs it.
 type Revival struct {
 	Files *openfiles.Making // what they had open
 	Clock *os.File          // time namespace to be in
@@ -21,6 +23,9 @@ type Revival struct {
 }
 
 // MakePeer makes a process like a peer that was saved, by a fork of the copy; it does not run yet.
+//
+// The copy forks once more, with the process ID of the peer, and stays as it is. The fork becomes
+// the peer: it gets files, network, time, threads and timers.
 func (r *Revival) MakePeer(s *Saved) (*Restored, error) {
 	q := s.restored()
 	fds, remapped, err := r.open(s)

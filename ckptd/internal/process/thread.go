@@ -14,7 +14,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
-// thread is what there is to know of a thread. The first one of a process is the process's own.
+// thread is what there is to know of a thread. The first one of a process is the process's own. It
+// is filled in by stages: by freeze what ptrace tells of any stopped thread, by examine what /proc
+// tells, and by the answers of the thread itself what nobody else knows.
 type thread struct {
 	tid, inner  int
 	name        string
@@ -155,7 +157,8 @@ func (t *thread) repeat() unix.PtraceRegs {
 	return r
 }
 
-// newThread is a thread to be made, by the first thread of its process.
+// newThread is a thread to be made, by the first thread of its process. All threads are made by one
+// batch, before any of them runs.
 type newThread struct {
 	*thread
 	made  int           // index of the call that makes it
@@ -183,7 +186,9 @@ func makeThreads(b *tracer.Batch, threads []*thread) (all []newThread) {
 	return all
 }
 
-// equip adds the calls that give a thread what is its own, and what no other can give it.
+// equip adds the calls that give a thread what is its own, and what no other can give it. The list
+// of robust mutexes and the restartable sequences are addresses that the kernel has noted for a
+// thread: a new one begins with none.
 func (t *thread) equip(b *tracer.Batch) {
 	b.Add("set the name of a thread", unix.SYS_PRCTL, unix.PR_SET_NAME, b.Put(append([]byte(t.name), 0)))
 	b.Add("set the signal stack of a thread", unix.SYS_SIGALTSTACK, b.Put(t.stack[:]), 0)

@@ -94,7 +94,8 @@ func (t tracee) lost(inner int64) func() bool {
 }
 
 // deliver sends descriptors over the end with this number of a pair that the process has inherited
-// or made, and has it start a batch that receives them.
+// or made, and has it start a batch that receives them. A descriptor can only be sent by somebody
+// who has it, and be received by a call of the process: no call gives one to another process.
 func (t tracee) deliver(b *tracer.Batch, end int, fds []int) error {
 	pidfd, err := unix.PidfdOpen(t.pid, 0)
 	if err != nil {

@@ -35,7 +35,8 @@ type Child struct {
 	Status unix.WaitStatus
 }
 
-// New begins to wait. There is one in a process.
+// New begins to wait. There is one in a process. Signals may be merged by the kernel, so each of
+// them makes it look at all children.
 func New() *Reaper {
 	r := &Reaper{Children: map[int]*Child{}, subscribers: map[chan struct{}]bool{}}
 	signals := make(chan os.Signal, 1)
@@ -83,6 +84,7 @@ func (r *Reaper) Subscribe() (<-chan struct{}, func()) {
 	}
 }
 
+// tell wakes up all subscribers: they look for themselves whether it was theirs.
 func (r *Reaper) tell() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +116,8 @@ func (r *Reaper) Start(network *os.File, fork func() (pid int, err error)) (c *C
 	return c, err
 }
 
-// Adopt waits from now on for a child that CRIU has made.
+// Adopt waits from now on for a child that CRIU has made. CRIU makes the first process of a group
+// as a sibling of its own, so that it is the daemon's child.
 func (r *Reaper) Adopt(pid int) *Child {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,6 +148,8 @@ func (r *Reaper) StrangersIn(network *os.File) (n int, err error) {
 	return n, err
 }
 
+// reap waits for all children that have ended: the known ones, and those that came to the daemon as
+// pid 1 of their namespace.
 func (r *Reaper) reap() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +168,7 @@ func (r *Reaper) reap() {
 	}
 }
 
-// reapChild waits for a child if it has ended.
+// reapChild waits for a child if it has ended. It does not block.
 func reapChild(pid int) (status unix.WaitStatus, ended bool) {
 	for {
 		got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)

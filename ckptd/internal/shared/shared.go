@@ -32,7 +32,7 @@ import (
 // only. The client's end is the end of its daemon, as if it had started it itself. If
 // the shared daemon is killed, the clients go on. If it is told to stop, it ends their daemons.
 
-// shared is a daemon that starts daemons.
+// shared is a daemon that starts daemons. It has nothing of groups or images itself.
 type shared struct {
 	options  Options
 	listener int
@@ -44,7 +44,8 @@ type shared struct {
 	closing bool
 }
 
-// attached is a client with its daemon.
+// attached is a client with its daemon. The daemon speaks with the client over the client's own
+// connection, of which the shared daemon keeps no copy.
 type attached struct {
 	pid, uid int
 	since    time.Time
@@ -56,6 +57,9 @@ type attached struct {
 }
 
 // Serve is the whole life of a shared daemon. It returns when it has been told to stop.
+//
+// Limits that are zero are the defaults. Errors that come before it listens say what to change;
+// afterwards only a failing accept ends it by itself.
 func Serve(o Options) error {
 	if os.Geteuid() != 0 {
 		return errors.New("a shared daemon runs peers in namespaces: run it as root")
@@ -108,8 +112,9 @@ func Serve(o Options) error {
 	}
 }
 
-// listenAt makes the socket, which nobody but this user can use. One that a daemon has left
-// behind is replaced.
+// listenAt makes the socket, which nobody but this user can use. One that a daemon has left behind
+// is replaced. The directory is locked from the look at the old socket to the new one, so that of
+// two that start at once one finds the other.
 func listenAt(path string) (listener int, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return -1, err
@@ -128,6 +133,7 @@ func listenAt(path string) (listener int, err error) {
 	if listener, err = unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, err
 	}
+	// The mode of a socket decides who may connect, from the moment that it is bound.
 	const othersNothing = 0o177
 	before := unix.Umask(othersNothing)
 	err = unix.Bind(listener, &unix.SockaddrUnix{Name: path})
@@ -165,7 +171,8 @@ func removeStale(path string) error {
 	return os.Remove(path)
 }
 
-// welcome does what somebody who has connected wants, which is one thing.
+// welcome does what somebody who has connected wants, which is one thing. A client says what it
+// wants in one message and has an answer; after that the connection is its daemon's, or is closed.
 func (s *shared) welcome(connection int) {
 	defer unix.Close(connection)
 	var r wire.Request
@@ -192,6 +199,8 @@ func (s *shared) welcome(connection int) {
 	wire.Reply(connection, sequence, answer, given)
 }
 
+// receiveRequest receives the one message of a client, which has some seconds for it: one that says
+// nothing takes a place.
 func receiveRequest(connection int, r *wire.Request) (sequence uint32, descriptors []int, err error) {
 	if err := wire.SetPatience(connection, wire.Patience); err != nil {
 		return 0, nil, err
@@ -209,6 +218,7 @@ func receiveRequest(connection int, r *wire.Request) (sequence uint32, descripto
 	return sequence, descriptors, wire.SetPatience(connection, 0)
 }
 
+// do carries out a request of somebody who is this user, or root.
 func (s *shared) do(connection int, who *unix.Ucred, r wire.Request, descriptors []int) (given []int,
 	err error) {
 	switch r.Operation {
@@ -225,6 +235,9 @@ func (s *shared) do(connection int, who *unix.Ucred, r wire.Request, descriptors
 
 // attach starts a daemon that has the connection, and the client's file for standard error.
 // The client gets a pidfd of it.
+//
+// The new process gets the connection and a second channel as its first descriptors. Paths of the
+// client are relative to its directory, so the daemon runs in that.
 func (s *shared) attach(connection int, who *unix.Ucred, directory string, descriptors []int) ([]int, error) {
 	if len(descriptors) != 1 {
 		return nil, fmt.Errorf("%w: to attach with %d descriptors, not 1", wire.ErrInvalid, len(descriptors))
@@ -261,13 +274,16 @@ func (s *shared) attach(connection int, who *unix.Ucred, directory string, descr
 	return []int{pidfd}, nil
 }
 
-// OwnNamespaces are those of a daemon. An interrupt from the terminal is for the checker.
+// OwnNamespaces are those of a daemon. An interrupt from the terminal is for the checker. The pid
+// namespace is what ends all that is below it, and the mount and the network namespace are what it
+// keeps from the machine.
 func OwnNamespaces() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true,
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET}
 }
 
-// start starts the daemon of a client, if there is a place for one.
+// start starts the daemon of a client, if there is a place for one. Its end is waited for by a
+// goroutine, which forgets the client then.
 func (s *shared) start(a *attached) (pidfd int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -299,6 +315,8 @@ func (s *shared) start(a *attached) (pidfd int, err error) {
 	return pidfd, err
 }
 
+// status asks the daemons of all clients, one after the other, in the order in which they came. One
+// that does not answer is listed with what is known of it.
 func (s *shared) status() Status {
 	status := Status{PID: os.Getpid(), Since: s.since, Socket: s.options.Socket,
 		MaxClients: s.options.MaxClients, Clients: []wire.Status{}}
@@ -357,7 +375,8 @@ func (s *shared) stop(force bool) error {
 	return nil
 }
 
-// end ends the daemons of all clients, and removes the socket.
+// end ends the daemons of all clients, and removes the socket. It returns when the processes are
+// gone, so that another daemon may start at once.
 func (s *shared) end() error {
 	s.mu.Lock()
 	s.closing = true

@@ -15,8 +15,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
-// contentStore holds copies of the contents of files, which images share: most files of most
-// peers never change. A copy is written once. It is removed when no image uses it any more.
+// contentStore holds copies of the contents of files, which images share: most files of most peers
+// never change. A copy is written once. It is removed when no image uses it any more. It has a lock
+// of its own, since files are saved while others use the store.
 type contentStore struct {
 	directory string // made when it is needed
 
@@ -25,7 +26,8 @@ type contentStore struct {
 }
 
 // Content is what a file holds. It is a copy of the store or, if owner is nil, another file, which
-// nobody may change meanwhile.
+// nobody may change meanwhile. Its size and its checksum are those of what was read, so that a copy
+// that was changed since is found out.
 type Content struct {
 	owner *contentStore
 	path  string
@@ -38,7 +40,8 @@ type Content struct {
 // blockSize is the unit of st_blocks, whatever the file system.
 const blockSize = 512
 
-// CopyOf makes a copy of what a file holds, with one user.
+// CopyOf makes a copy of what a file holds, with one user. It leaves no trace in the times of the
+// file, and does not follow a link that a peer may have made meanwhile.
 func (s *contentStore) CopyOf(path string, buffer []byte) (*Content, error) {
 	from, err := os.OpenFile(path, unix.O_NOATIME|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -90,7 +93,8 @@ func copySummed(to io.Writer, from *os.File, buffer []byte) (size int64, sum uin
 	}
 }
 
-// use adds a user, unless the copy is removed already.
+// use adds a user, unless the copy is removed already. The last image that had it may just have
+// been dropped, without the lock of the group.
 func (c *Content) use() bool {
 	c.owner.mu.Lock()
 	defer c.owner.mu.Unlock()
@@ -120,7 +124,8 @@ func (s *contentStore) release(copies []*Content) error {
 	return errors.Join(errs...)
 }
 
-// check returns an error that says how the copy is not what was written, nil if it is.
+// check returns an error that says how the copy is not what was written, nil if it is. The words go
+// on after the name of the file.
 func (c *Content) check(buffer []byte) error {
 	f, err := os.Open(c.path)
 	if err != nil {
@@ -133,6 +138,8 @@ func (c *Content) check(buffer []byte) error {
 	return c.compare(copySummed(io.Discard, f, buffer))
 }
 
+// compare compares what was read of the copy with what was written to it. A content that is no copy
+// of the store may be anything.
 func (c *Content) compare(size int64, sum uint32, err error) error {
 	switch {
 	case err != nil || c.owner == nil:

@@ -29,6 +29,8 @@ func (h *History) follow(gone *Image) {
 	h.Unrepeatable = h.Unrepeatable || gone.Unrepeatable
 }
 
+// usefulness is the value of GDSF: base is the age that is counted in, the inputs that the image
+// saves are the cost, and the restores the frequency.
 func (i *Image) usefulness() float64 {
 	const smallest = 4096 // bytes: what is smaller is as good
 	return i.base + float64(1+i.uses)*float64(i.Steps)/float64(max(i.Bytes, smallest))

@@ -15,6 +15,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// The files of a group are saved as a tree of nodes. An image has a tree; trees of several images
+// share nodes and contents of what has not changed between them. To save walks through the
+// directory beside the tree of the image before, and makes nodes only where something is another.
+
 // errNotCopied: there is no copy of what is in the scratch directory.
 var errNotCopied = errors.New("the peers' files cannot be copied")
 
@@ -32,6 +36,7 @@ type FileNode struct {
 	children map[string]*FileNode // of a directory
 }
 
+// is tells whether a node is of a kind, S_IFREG or another one.
 func (n *FileNode) is(kind uint32) bool { return n.mode&unix.S_IFMT == kind }
 
 // hasAttributes tells whether a file has the owner, the mode and the time of modification of the
@@ -47,10 +52,13 @@ type MappedFiles struct {
 	Names  map[string]bool
 }
 
+// has tells whether a file is mapped. Names count, too: a file that was put back since has another
+// inode.
 func (m MappedFiles) has(st *unix.Stat_t, name string) bool { return m.Inodes[st.Ino] || m.Names[name] }
 
 // FileComparison is how files of a group, to which nobody may write meanwhile, are compared with
-// those of images.
+// those of images. To compare is the most that a checkpoint of many files takes, so contents are
+// only read where nothing tells that they are the same.
 type FileComparison struct {
 	Known   Stamps
 	Mapped  MappedFiles // may be written to without a trace
@@ -63,7 +71,8 @@ func (c *FileComparison) trusted(live *unix.Stat_t, name string, n *FileNode) bo
 		c.Known.same(live, n.content) && !c.Mapped.has(live, name)
 }
 
-// same tells whether a file is as a node has it, and notes it if it is.
+// same tells whether a file is as a node has it, and notes it if it is. What is compared is known
+// from then on, unless it is mapped, or was changed too short a time ago: see Stamps.
 func (c *FileComparison) same(path, name string, live *unix.Stat_t, n *FileNode) (bool, error) {
 	if !n.is(unix.S_IFREG) || !n.hasAttributes(live) || n.content.size != live.Size {
 		return false, nil
@@ -80,7 +89,8 @@ func (c *FileComparison) same(path, name string, live *unix.Stat_t, n *FileNode)
 	return same, err
 }
 
-// TreeSaver makes nodes of the files of a group.
+// TreeSaver makes nodes of the files of a group. One is used once. Whatever it has used of the
+// store is in Used also after an error, to be released.
 type TreeSaver struct {
 	FileComparison
 	Except string // an entry at the top that is left alone
@@ -115,6 +125,8 @@ func (s *TreeSaver) Save(directory string, base *FileNode) (root *FileNode, err 
 	return root, nil
 }
 
+// directory makes the node of an open directory, or returns base if all of it is the same: then the
+// trees of two images share it.
 func (s *TreeSaver) directory(fd int, path, below string, base *FileNode) (*FileNode, error) {
 	if base == nil || !base.is(unix.S_IFDIR) {
 		base = &FileNode{}
@@ -179,6 +191,7 @@ func (s *TreeSaver) entry(dir int, name, path, below string, base *FileNode) (n 
 	return n, err
 }
 
+// notCopied says of what kind a file is that no tree has, such as a device.
 func notCopied(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -188,6 +201,8 @@ func notCopied(path string) error {
 	return fmt.Errorf("%w: %s is a %v: %s", errNotCopied, path, info.Mode().Type(), may)
 }
 
+// file makes the node of a file. Names of one inode get one node, however many there are, so that
+// they are names of one file again.
 func (s *TreeSaver) file(path, below string, st *unix.Stat_t, base *FileNode) (n *FileNode, err error) {
 	if first := s.links[st.Ino]; first != nil {
 		return first, nil
@@ -236,11 +251,13 @@ func (s *TreeSaver) shared(path, below string, st *unix.Stat_t, base *FileNode) 
 	return n, nil
 }
 
+// nodeOf makes a node of what the kernel tells of a file, without its content.
 func nodeOf(st *unix.Stat_t) *FileNode {
 	return &FileNode{mode: st.Mode, uid: st.Uid, gid: st.Gid, read: st.Atim, modified: st.Mtim,
 		names: st.Nlink}
 }
 
+// joinBelow is the path of an entry of a directory, below the directory that is saved.
 func joinBelow(below, name string) string {
 	if below == "" {
 		return name

@@ -21,6 +21,7 @@ import (
 // descriptor of a file.
 type manifest map[string]fileEntry
 
+// fileEntry is a file as it was written.
 type fileEntry struct {
 	size int64
 	sum  uint32 // CRC-32C: processors have an instruction for it, and it finds all single errors
@@ -79,7 +80,8 @@ func readEntry(path string, buffer []byte) (f fileEntry, err error) {
 	return f, err
 }
 
-// Check returns an error that names what is not as it was, nil if all is.
+// Check returns an error that names what is not as it was, nil if all is. A file that was added
+// counts: CRIU goes by the names that it finds.
 func (s manifest) Check(image string) error {
 	now, err := ManifestOf(image)
 	if err != nil {

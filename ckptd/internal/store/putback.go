@@ -14,8 +14,15 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// The files of a group go back in two passes. The first removes what is not as the image has it;
+// the second makes what is missing then. So files that are moved, or whose kinds have changed, are
+// never in each other's way, and there is room for what is made.
+
 // TreeRestorer changes a directory to what a tree is, where it differs. Nobody may write to it
 // meanwhile.
+//
+// What is the same stays, with its inode: peers in memory have it open or mapped. All else is
+// removed first and made then, so that there is room for it.
 type TreeRestorer struct {
 	FileComparison
 	Except string // an entry at the top that is left alone
@@ -115,7 +122,8 @@ func (r *TreeRestorer) keep(
 	return same, err
 }
 
-// fill makes what is missing in a directory and in those below it.
+// fill makes what is missing in a directory and in those below it. Times of directories come last,
+// since to make an entry changes them.
 func (r *TreeRestorer) fill(n *FileNode, path string, missing map[*FileNode][]string) error {
 	// In order, since what is made first has the lower inode number, which peers can see.
 	for _, name := range slices.Sorted(slices.Values(missing[n])) {
@@ -154,6 +162,7 @@ func (n *FileNode) directories() (names []string) {
 }
 
 // create makes an entry, of a directory only the entry itself, of which everything is missing then.
+// A second name of a file is a link to the first one.
 func (r *TreeRestorer) create(n *FileNode, path string) error {
 	switch n.mode & unix.S_IFMT {
 	case unix.S_IFDIR:
@@ -182,6 +191,8 @@ func (r *TreeRestorer) create(n *FileNode, path string) error {
 	return setAttributes(path, n)
 }
 
+// write makes a file with this content. A copy that is damaged is an error only here: it is not
+// left in the place of the file unnoticed.
 func (r *TreeRestorer) write(c *Content, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -209,13 +220,16 @@ func setAttributes(path string, n *FileNode) error {
 
 // Check returns an error that names a file whose copy in the store is not what was written, nil if
 // there is none. Copies that a restore to the directory would not read are left out; the directory
-// may be empty, and all are looked at then.
+// may be empty, and all are looked at then. It reads, and changes nothing, so it can be done while
+// the group still runs.
 func (c *FileComparison) Check(root *FileNode, directory string) error {
 	buffer, giveBack := sys.Borrow()
 	defer giveBack()
 	return c.checkBelow(root, unix.AT_FDCWD, directory, "", buffer)
 }
 
+// checkBelow is Check for a directory: live is its name in the open directory dir, and empty where
+// it is not there.
 func (c *FileComparison) checkBelow(n *FileNode, dir int, live, below string, buffer []byte) error {
 	fd := -1
 	if live != "" {

@@ -12,7 +12,8 @@ import (
 
 // CannotStore returns ErrNotStored or ErrNoRoom where it is the store's fault, or that of the files
 // that are to be kept there, that an image could not be written to a directory; else nil. CRIU does
-// not say so where it cannot write its log either.
+// not say so where it cannot write its log either. CRIU only says that it has failed, so a file is
+// written to find out.
 func CannotStore(directory string, err error) error {
 	if errors.Is(err, unix.ENOSPC) {
 		return wire.ErrNoRoom

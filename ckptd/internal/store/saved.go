@@ -1,6 +1,7 @@
 package store
 
-// Saved is what a backend has of an image.
+// Saved is what a backend has of an image. Its methods may be called with the lock of the store
+// held, so they must not use the store.
 type Saved interface {
 	// InMemory tells whether it is held by processes, with whose end it is gone.
 	InMemory() bool

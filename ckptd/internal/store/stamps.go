@@ -16,6 +16,8 @@ import (
 // daemon's tmpfs. A nil map knows nothing, and learns nothing.
 type Stamps map[uint64]stamp
 
+// stamp is what a file looked like when it held the content. A write changes one of the times, and
+// so does a mapping that is written to, when it is made.
 type stamp struct {
 	content                 *Content
 	size                    int64
@@ -46,6 +48,7 @@ func (s Stamps) note(live *unix.Stat_t, c *Content, settled int64) {
 	}
 }
 
+// stampOf is the stamp of a file that holds the content.
 func stampOf(st *unix.Stat_t, c *Content) stamp {
 	return stamp{content: c, size: st.Size, modified: st.Mtim, changed: st.Ctim, read: st.Atim}
 }

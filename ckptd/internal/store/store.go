@@ -20,6 +20,10 @@ import (
 
 // Store holds images within a budget of bytes and number. When it is exceeded the least
 // useful image goes.
+//
+// Bytes are counted in two ways. What is written to the directory is what the file system says;
+// what images hold in memory is counted by themselves, when they are made, and anew when the sum
+// matters. Pages that several images share would be counted for each of them otherwise.
 type Store struct {
 	Directory string
 	MaxBytes  int64
@@ -76,7 +80,8 @@ func (s *Store) Contents() *contentStore {
 	return s.shared
 }
 
-// ReleaseFiles forgets the files of an image.
+// ReleaseFiles forgets the files of an image. It is for an image that is saved again by another
+// backend, or dropped.
 func (s *Store) ReleaseFiles(i *Image) error {
 	used := i.Contents
 	i.Tree, i.Contents, i.Fresh = nil, nil, 0
@@ -85,6 +90,9 @@ func (s *Store) ReleaseFiles(i *Image) error {
 
 // Create makes room for one more image, which is in use until Commit or Remove. Its parent
 // may be gone.
+//
+// How large the image becomes nobody knows; room is made for one like the last, so that writing it
+// does not fail halfway.
 func (s *Store) Create(group uint64, from History) (*Image, []string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +135,8 @@ func (s *Store) lacksRoom() bool {
 	return err == nil && free < s.written
 }
 
-// MakeRoom drops an image that can be dropped.
+// MakeRoom drops an image that can be dropped. It is for files of groups, which are in the same
+// file system, and in no budget.
 func (s *Store) MakeRoom() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,6 +152,9 @@ func (s *Store) Hold(i *Image, by Saved) {
 }
 
 // Commit ends the use of a finished image and drops older ones if it is over the budget.
+//
+// An estimate that is over the budget is made exact before an image has to go for it. If no other
+// one can be dropped, this one is.
 func (s *Store) Commit(i *Image) (dropped []string, err error) {
 	if i.Bytes, err = OwnBytes(i.Directory); err != nil {
 		return nil, errors.Join(err, s.Remove(i))
@@ -203,7 +215,8 @@ func (s *Store) weighAll() {
 	s.owed = 0
 }
 
-// dropLeastUseful needs the lock.
+// dropLeastUseful needs the lock. dropLeastUseful drops the image that is worth least, and returns
+// its id.
 func (s *Store) dropLeastUseful() (string, error) {
 	i := leastUseful(s.images)
 	if i == nil {
@@ -213,7 +226,8 @@ func (s *Store) dropLeastUseful() (string, error) {
 	return i.ID, s.discard(i)
 }
 
-// discard needs the lock.
+// discard needs the lock. discard drops an image, and has those below it follow its parent. What it
+// shared with others counts for those from then on: that much is owed until all are weighed again.
 func (s *Store) discard(i *Image) error {
 	s.images = slices.DeleteFunc(s.images, func(j *Image) bool { return j == i })
 	i.gone = true
@@ -229,7 +243,8 @@ func (s *Store) discard(i *Image) error {
 	return errors.Join(s.ReleaseFiles(i), os.RemoveAll(i.Directory))
 }
 
-// Use finds an image of a group and keeps it from being dropped until release.
+// Use finds an image of a group and keeps it from being dropped until release. A second use at the
+// same time is refused.
 func (s *Store) Use(group uint64, id string) (*Image, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,7 +304,8 @@ func (s *Store) Copies(group uint64) (all []int) {
 	return all
 }
 
-// RemoveMemory drops the images of a group that its end has taken.
+// RemoveMemory drops the images of a group that its end has taken. They are gone already, so they
+// are not told to end.
 func (s *Store) RemoveMemory(group uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,7 +50,8 @@ var SyscallInstruction = [2]byte{0x0f, 0x05}
 // BlockAll is the signal mask during calls: everything but the trap that ends them.
 const BlockAll = ^uint64(1 << (unix.SIGTRAP - 1))
 
-// Program is what threads of one process are to carry out, a list of calls for each.
+// Program is what threads of one process are to carry out, a list of calls for each. The lists are
+// carried out side by side, in the same memory, so data of all of them lies together.
 type Program struct {
 	At    uint64 // address of the mapping
 	lists []*Batch
@@ -150,16 +151,18 @@ func (s *Program) Load(pid int) error {
 	return ptrace.WriteMemory(pid, s.pieces()...)
 }
 
-// Fetch reads back what a process, or one that it has forked, has made of the program.
+// Fetch reads back what a process, or one that it has forked, has made of the program. Results and
+// answers are where the calls have left them.
 func (s *Program) Fetch(pid int) error { return ptrace.ReadMemory(pid, s.pieces()...) }
 
+// pieces are the lists and the data, where they lie in the process.
 func (s *Program) pieces() []ptrace.Piece {
 	return []ptrace.Piece{{Address: s.At + callsAt, Content: s.calls},
 		{Address: s.At + dataAt, Content: s.data}}
 }
 
-// Start lets a stopped thread carry out a loaded batch, with registers that are, but for
-// what the calls need, these ones.
+// Start lets a stopped thread carry out a loaded batch, with registers that are, but for what the
+// calls need, these ones. It does not wait: several threads are started, and awaited together.
 func (b *Batch) Start(tid int, r unix.PtraceRegs) error {
 	r.Rip, r.Rbx, r.R12, r.Orig_rax = b.Program.At, b.Program.At+callsAt+uint64(b.first*callSize),
 		uint64(len(b.names)), ^uint64(0)
@@ -262,8 +265,9 @@ func (b *Batch) Run(pid, tid int) error {
 	return b.Check()
 }
 
-// Single has a thread that waits in a system call carry out one other, by the very
-// instruction that it waits in. Its registers are left changed.
+// Single has a thread that waits in a system call carry out one other, by the very instruction that
+// it waits in. Its registers are left changed. It is for when there is no mapping for calls yet, or
+// none any more.
 func Single(tid int, at unix.PtraceRegs, name string, number uintptr, arguments ...uint64) (uint64, error) {
 	r := at
 	r.Rip -= uint64(len(SyscallInstruction))
@@ -311,6 +315,7 @@ type CloneArguments struct {
 	Flags, pidfd, ChildTID, parentTID, ExitSignal, Stack, StackSize, Tls, setTID, setTIDSize, cgroup uint64
 }
 
+// encode writes struct clone_args of the kernel, whose fields are in this order.
 func (c CloneArguments) encode() (b []byte) {
 	for _, v := range []uint64{c.Flags, c.pidfd, c.ChildTID, c.parentTID, c.ExitSignal, c.Stack, c.StackSize,
 		c.Tls, c.setTID, c.setTIDSize, c.cgroup} {

@@ -40,6 +40,7 @@ func New(r Ends) *Tracer {
 	return t
 }
 
+// loop is the thread: it does what it is given, and in between waits for what has been killed.
 func (t *Tracer) loop() {
 	runtime.LockOSThread() // and stays locked: the thread ends with the goroutine
 	if unix.Gettid() == os.Getpid() {
@@ -67,7 +68,7 @@ func (t *Tracer) loop() {
 
 var errNoTracer = errors.New("nobody traces the processes of the group any more")
 
-// Do runs f on the thread.
+// Do runs f on the thread. Callers take turns. After Close it returns an error.
 func (t *Tracer) Do(f func() error) error {
 	result := make(chan error, 1)
 	select {
@@ -89,7 +90,8 @@ func (t *Tracer) Close() {
 	}
 }
 
-// reap waits for processes that the thread traces and that have ended.
+// reap waits for processes that the thread traces and that have ended. It waits for all that the
+// thread traces, and for nothing that others do.
 func (t *Tracer) reap(flags int) {
 	for {
 		var status unix.WaitStatus

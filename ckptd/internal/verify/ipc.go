@@ -20,7 +20,8 @@ import (
 var changingOfIPC = []string{"otime", "ctime", "stime", "rtime", "atime", "dtime", "cpid", "lpid", "lspid",
 	"lrpid", "rss", "swap", "nattch"}
 
-// visibleIPC describes the System V objects in the namespace that a process is in.
+// visibleIPC describes the System V objects in the namespace that a process is in. Only a thread in
+// the namespace can look, so one enters it, and ends.
 func visibleIPC(pid int) (state []string, err error) {
 	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/ipc", pid))
 	if err != nil {
@@ -44,7 +45,8 @@ func visibleIPC(pid int) (state []string, err error) {
 	return state, err
 }
 
-// visibleOfIPC describes the objects of one kind in the namespace of the calling thread.
+// visibleOfIPC describes the objects of one kind in the namespace of the calling thread. The first
+// line has the names of the columns, which differ from kind to kind.
 func visibleOfIPC(kind string) (state []string, err error) {
 	text, err := os.ReadFile("/proc/sysvipc/" + kind)
 	if err != nil {
@@ -75,7 +77,8 @@ func visibleOfIPC(kind string) (state []string, err error) {
 	return state, nil
 }
 
-// semaphores are the values of a set, of which these are the fields in /proc/sysvipc/sem.
+// semaphores are the values of a set, of which these are the fields in /proc/sysvipc/sem. They do
+// not stand in /proc.
 func semaphores(fields []string) ([]uint16, error) {
 	const idColumn, countColumn, getAll = 1, 3, 13
 	if len(fields) <= countColumn {

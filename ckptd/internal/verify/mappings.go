@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// JoinMappings makes one line of those for mappings that continue each other. It needs them
-// in their order.
+// JoinMappings makes one line of those for mappings that continue each other. It needs them in
+// their order. The kernel may keep two apart, or not, that differ in nothing that a program could
+// tell.
 func JoinMappings(state []string) (joined []string) {
 	var last visibleMapping
 	for _, line := range state {
@@ -32,6 +33,7 @@ type visibleMapping struct {
 	from, to, offset uint64
 }
 
+// String is the line again, with the numbers that there are now.
 func (m visibleMapping) String() string {
 	return fmt.Sprintf("%s%x-%x %x%s", m.before, m.from, m.to, m.offset, m.after)
 }

@@ -109,8 +109,9 @@ func Processes(pids []int, namespaces int) (state []string, err error) {
 	return state, nil
 }
 
-// visibleSocket is what there is to see of a socket: its addresses, state, and the lengths of
-// its queues. Of one that no process has any more it does not matter that it was made for IPv6.
+// visibleSocket is what there is to see of a socket: its addresses, state, and the lengths of its
+// queues. Of one that no process has any more it does not matter that it was made for IPv6. Sockets
+// of no process end by themselves, and those in TIME_WAIT are not restored by anybody.
 func visibleSocket(table string, fields []string) []string {
 	const timeWait, mapped, inode = "06", "0000000000000000FFFF0000", 9
 	if len(fields) <= inode || fields[3] == timeWait {
@@ -172,10 +173,12 @@ type visibleProcess struct {
 	err       error
 }
 
+// addf adds a line, which begins with the process as the group knows it: that number stays.
 func (v *visibleProcess) addf(format string, a ...any) {
 	v.lines = append(v.lines, fmt.Sprintf("process %d: ", v.inner)+fmt.Sprintf(format, a...))
 }
 
+// fail notes an error. What is read after the first one does not matter.
 func (v *visibleProcess) fail(err error) { v.err = cmp.Or(v.err, err) }
 
 // read returns the content of a file that all processes have.
@@ -187,6 +190,7 @@ func (v *visibleProcess) read(name string) string {
 	return string(b)
 }
 
+// link returns where a link leads that all processes have.
 func (v *visibleProcess) link(name string) string {
 	l, err := os.Readlink(v.directory + "/" + name)
 	if err != nil {
@@ -195,6 +199,8 @@ func (v *visibleProcess) link(name string) string {
 	return l
 }
 
+// describe adds a line for each thing that /proc shows of a process: what is the same for all of
+// its threads here, and the rest for each thread.
 func (v *visibleProcess) describe() {
 	for _, name := range []string{"cwd", "root", "exe"} {
 		v.addf("%s %s", name, v.link(name))
@@ -248,6 +254,8 @@ func (v *visibleProcess) names(directory string) (names []string) {
 	return names
 }
 
+// descriptor describes a descriptor by what it leads to and by its fdinfo, without what a restore
+// makes anew: inodes of pipes and sockets, numbers of mounts, and the time that is left.
 func (v *visibleProcess) descriptor(number string) {
 	target := v.link("fd/" + number)
 	if kind, _, ok := strings.Cut(target, ":["); ok && (kind == "socket" || kind == "pipe") {
@@ -283,7 +291,8 @@ func (v *visibleProcess) descriptor(number string) {
 	v.addf("descriptor %s is %s, %s ", number, target, strings.Join(info, " | "))
 }
 
-// firstOf is the lowest descriptor of the same socket or pipe.
+// firstOf is the lowest descriptor of the same socket or pipe. It tells which descriptors are of
+// the same one, where the inode is left out.
 func (v *visibleProcess) firstOf(number string) string {
 	var want, st unix.Stat_t
 	if err := unix.Stat(v.directory+"/fd/"+number, &want); err != nil {
@@ -297,6 +306,7 @@ func (v *visibleProcess) firstOf(number string) string {
 	return number
 }
 
+// thread describes a thread by lines of its status, and by the system call that it waits in.
 func (v *visibleProcess) thread(directory string) {
 	var lines []string
 	number := ""
@@ -325,7 +335,8 @@ func (v *visibleProcess) thread(directory string) {
 	}
 }
 
-// Differences lists lines that only one of two descriptions has, or more often.
+// Differences lists lines that only one of two descriptions has, or more often. Each line counts: a
+// socket that is there twice differs from one.
 func Differences(before, after []string) (list []string) {
 	count := map[string]int{}
 	for _, line := range before {

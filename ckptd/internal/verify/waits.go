@@ -22,7 +22,8 @@ const (
 
 // visibleCall describes where a thread waits: the place in the program and the stack. The arguments
 // are left out, since the kernel goes on with an interrupted wait by another call. line is
-// /proc/PID/syscall.
+// /proc/PID/syscall. A thread that is not in a system call is not quiescent, and cannot be
+// compared.
 func visibleCall(pid int, line string) (string, error) {
 	f := strings.Fields(line)
 	if len(f) < 3 {

@@ -13,7 +13,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
-// Ask sends a request and receives its reply.
+// Ask sends a request and receives its reply. It is for a connection that has no reader of its own:
+// one request at a time. Descriptors that come with an error are closed.
 func Ask(connection int, sequence uint32, r Request, descriptors []int) (a Answer, err error) {
 	message, err := Encode(RequestKind, sequence, r)
 	if err != nil {
@@ -79,7 +80,8 @@ func ConnectToSocket(path string) (int, error) {
 	return connection, nil
 }
 
-// SameUser returns who is at the other end, if that is this user or root.
+// SameUser returns who is at the other end, if that is this user or root. The kernel tells, so
+// nobody can pretend.
 func SameUser(connection int) (*unix.Ucred, error) {
 	who, err := unix.GetsockoptUcred(connection, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {

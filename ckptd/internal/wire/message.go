@@ -30,6 +30,7 @@ const (
 // The reply to OpStart has a descriptor for each peer, and four more.
 const _ = uint(MaxDescriptors - (4 + proxy.MaxPeers))
 
+// messageKind tells what the body of a message is.
 type messageKind uint8
 
 // Kinds of messages.
@@ -127,7 +128,8 @@ const (
 	MaxDropped   = 32 << 10
 )
 
-// ErrorResponse encodes err.
+// ErrorResponse encodes err. The text is cut where it would not fit into a message, whatever it
+// holds.
 func ErrorResponse(err error) Response {
 	r := Response{Error: Cut(err.Error(), MaxErrorText)}
 	for _, c := range codes {
@@ -185,7 +187,8 @@ type remoteError struct {
 func (e *remoteError) Error() string { return e.text }
 func (e *remoteError) Unwrap() error { return e.sentinel }
 
-// Encode makes a message with this body, in JSON.
+// Encode makes a message with this body, in JSON. A body that is too large is an error, and not
+// cut: who makes it knows what can be left out.
 func Encode(kind messageKind, sequence uint32, body any) ([]byte, error) {
 	b := append(make([]byte, 0, 512), protocolMagic...)
 	b = append(b, protocolVersion, byte(kind), 0, 0)
@@ -200,7 +203,8 @@ func Encode(kind messageKind, sequence uint32, body any) ([]byte, error) {
 	return b, nil
 }
 
-// Decode reads a message of this kind into body, and returns its sequence number.
+// Decode reads a message of this kind into body, and returns its sequence number. Both ends are of
+// the same build, mostly: so anything unexpected is refused, and versions are told apart first.
 func Decode(b []byte, kind messageKind, body any) (sequence uint32, err error) {
 	switch {
 	case len(b) < headerSize || len(b) > MaxMessage:
@@ -221,7 +225,7 @@ func Decode(b []byte, kind messageKind, body any) (sequence uint32, err error) {
 }
 
 // Receive receives a message of this protocol, or of CRIU's, from a socket that blocks; io.EOF is
-// the end.
+// the end. The size is asked for first, so that a short message takes little room.
 func Receive(socket int) (message []byte, descriptors []int, err error) {
 	size, err := seqpacket.NextSize(socket)
 	if err != nil {

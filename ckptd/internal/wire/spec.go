@@ -19,7 +19,7 @@ type spec struct {
 
 const maxSpec = peers.MaxContent + 1<<20
 
-// EncodeSpec returns the pieces of a description.
+// EncodeSpec returns the pieces of a description. The contents are not copied.
 func EncodeSpec(g peers.Group) ([][]byte, error) {
 	s := spec{Group: g}
 	s.Group.Files = slices.Clone(g.Files)

@@ -85,7 +85,8 @@ func ReadStatus(descriptors []int, to any) error {
 // maxStatus is the size of a status of as many images as there can be, and more.
 const maxStatus = 64 << 20
 
-// readDescriptor reads all of a file, which goes on to belong to the caller.
+// readDescriptor reads all of a file, which goes on to belong to the caller. It is read from the
+// beginning, whatever its position is, which its owner may share.
 func readDescriptor(fd, limit int) ([]byte, error) {
 	duplicate, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
