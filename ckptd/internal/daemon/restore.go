@@ -30,7 +30,7 @@ func (h *groupHost) restore(ctx context.Context, id string) (r restored, err err
 		return r, fmt.Errorf("%w: group %d, image %s ended with the processes that held it",
 			wire.ErrImageGone, h.id, i.ID)
 	}
-	s, err := h.bringBack(ctx, i)
+	s, err := h.bringBack(ctx, h.saves.of(i), i)
 	if damage := (damaged{}); errors.As(err, &damage) { // and nothing has changed
 		err = fmt.Errorf("%w: group %d, image %s is damaged: %w", wire.ErrImageGone, h.id, i.ID,
 			wire.TextOf(damage))
@@ -66,8 +66,9 @@ type damaged struct{ error }
 //
 // As long as nothing was stopped the restore can be given up as if it had not been asked for. From
 // then on a failure leaves no incarnation.
-func (h *groupHost) bringBack(ctx context.Context, i *store.Image) (*incarnation.Started, error) {
-	r, err := h.saves.of(i).Prepare(ctx, h.incarnation(), i.Saved, i.Pages())
+func (h *groupHost) bringBack(ctx context.Context, by backend, i *store.Image) (*incarnation.Started,
+	error) {
+	r, err := by.Prepare(ctx, h.incarnation(), i.Saved, i.Pages())
 	if err != nil {
 		return nil, errors.Join(err, h.checkDamage(i))
 	}
