@@ -2,6 +2,7 @@ package criu
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type Runner struct {
 	File     string
 	Reaper   *reaper.Reaper
 	interval time.Duration // between two looks at a restore; 0: as long as it is for users
+	work     string        // directory for logs; "": that of the daemon
 }
 
 // operation is one dump or restore.
@@ -74,7 +76,7 @@ const (
 // that ends kills it.
 func (c *Runner) run(ctx context.Context, o operation) (pid int, err error) {
 	// Not among the images, where there may be no room, or no writing.
-	if o.work, err = os.MkdirTemp(paths.Work, ""); err != nil {
+	if o.work, err = os.MkdirTemp(cmp.Or(c.work, paths.Work), ""); err != nil {
 		return 0, fmt.Errorf("make a directory for the log of CRIU: %w", err)
 	}
 	defer os.RemoveAll(o.work)

@@ -27,8 +27,8 @@ func ended(t *testing.T) *reaper.Child {
 	return &reaper.Child{PID: cmd.Process.Pid, Done: done}
 }
 
-// TestGroups against a list: ids are never given twice, only those are found that were added and not
-// closed, and there is a most.
+// TestGroups against a list: ids are never given twice, only those are found that were added and
+// not closed, and there is a most.
 func TestGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &daemon{store: &store.Store{}}

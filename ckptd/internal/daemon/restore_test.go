@@ -97,8 +97,9 @@ func TestRestoreInOrder(t *testing.T) {
 	}{
 		"succeeds": {"", nil, []string{"prepare", "stop", "start"}, "before", true, ""},
 		"prepare":  {"prepare", nil, []string{"prepare"}, "after", false, "this fails"},
-		"stop":     {"stop", nil, []string{"prepare", "stop", "abort"}, "after", false, "end the peers: this fails"},
-		"start":    {"start", nil, []string{"prepare", "stop", "start"}, "before", true, "this fails"},
+		"stop": {"stop", nil, []string{"prepare", "stop", "abort"}, "after", false,
+			"end the peers: this fails"},
+		"start": {"start", nil, []string{"prepare", "stop", "start"}, "before", true, "this fails"},
 		"pages are damaged": {"", func(_ *groupHost, i *store.Image) error {
 			return os.WriteFile(filepath.Join(i.Pages(), "core.img"), []byte("pagex"), 0o600)
 		}, []string{"prepare", "abort"}, "after", false, "pages/core.img has changed"},
@@ -173,7 +174,8 @@ func TestAdoptFails(t *testing.T) {
 	}
 }
 
-// TestSocketsAhead: the first ones are handed over, in the order of their ids, and the others closed.
+// TestSocketsAhead: the first ones are handed over, in the order of their ids, and the others
+// closed.
 func TestSocketsAhead(t *testing.T) {
 	before := testkit.OpenFiles(t)
 	null, err := os.Open(os.DevNull)

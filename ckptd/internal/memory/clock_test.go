@@ -33,7 +33,8 @@ func TestOffsetOfTheKernel(t *testing.T) {
 	if got != -1001*time.Millisecond || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := parseOffset("monotonic x 0\n"); err == nil || !strings.Contains(err.Error(), `"monotonic x`) {
+	_, err = parseOffset("monotonic x 0\n")
+	if err == nil || !strings.Contains(err.Error(), `"monotonic x`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -22,29 +22,47 @@ type registration struct {
 	data   uint64
 }
 
-// describeEpoll describes an epoll instance. What it watches stands in lines such as "tfd: 5
-// events: 1 data: 5 pos:0 ino:8 sdev:9". What a descriptor number leads to may have changed since
-// it was registered: the kernel goes on to watch the file that it was, under a number that stands
-// for another. Such an instance could not be made by the calls that a program has, so it is
-// refused. So is one that watches another instance, which would have to be made in a certain order.
+// parseRegistration reads a line of fdinfo such as "tfd: 5 events: 1 data: 5 pos:0 ino:8 sdev:9",
+// of which only the first number is decimal. The inode is that of the file which is watched.
+func parseRegistration(line string) (r registration, inode uint64, ok bool) {
+	fields := strings.Fields(strings.ReplaceAll(line, ":", " "))
+	if len(fields) == 0 || fields[0] != "tfd" {
+		return r, 0, false
+	}
+	values := map[string]uint64{}
+	for n := 0; n+1 < len(fields); n += 2 {
+		base, bits := 16, 64
+		if fields[n] == "tfd" {
+			base, bits = 10, 31
+		}
+		value, err := strconv.ParseUint(fields[n+1], base, bits)
+		if err == nil {
+			values[fields[n]] = value
+		}
+	}
+	for _, name := range []string{"tfd", "events", "data", "ino"} {
+		if _, there := values[name]; !there {
+			return r, 0, false
+		}
+	}
+	return registration{number: int(values["tfd"]), events: uint32(values["events"]), data: values["data"]},
+		values["ino"], true
+}
+
+// describeEpoll describes an epoll instance by what it watches. What a descriptor number leads to
+// may have changed since it was registered: the kernel goes on to watch the file that it was, under
+// a number that stands for another. Such an instance could not be made by the calls that a program
+// has, so it is refused. So is one that watches another instance, which would have to be made in a
+// certain order.
 func describeEpoll(d *Descriptor, f openFile) error {
 	for _, line := range f.info {
-		fields := strings.Fields(strings.ReplaceAll(line, ":", " "))
-		if len(fields) == 0 || fields[0] != "tfd" {
+		r, inode, ok := parseRegistration(line)
+		if !ok {
 			return fmt.Errorf("descriptor %d of process %d, an epoll instance, has %q", f.number, f.pid, line)
 		}
-		values := map[string]uint64{}
-		for n := 0; n+1 < len(fields); n += 2 {
-			base := 16
-			if fields[n] == "tfd" {
-				base = 10
-			}
-			values[fields[n]], _ = strconv.ParseUint(fields[n+1], base, 64)
-		}
-		r := registration{number: int(values["tfd"]), events: uint32(values["events"]), data: values["data"]}
 		var st unix.Stat_t
 		if err := unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", f.pid, r.number), &st); err != nil ||
-			st.Ino != values["ino"] {
+			st.Ino != inode {
 			return incarnation.Refuse(
 				"the epoll instance %d of process %d watches a file that descriptor %d is no more", f.number,
 				f.pid, r.number)

@@ -38,7 +38,7 @@ func TestHeritage(t *testing.T) {
 		"in a third session":   {statusOf(30, 30, ""), "neither its own nor its parent's"},
 		"with other rights":    {statusOf(parent, parent, "CapEff:\t1\n"), "another CapEff than its parent"},
 		"with another user":    {statusOf(parent, parent, "Uid:\t33\n"), "another Uid than its parent"},
-		"with its own filters": {statusOf(parent, parent, "Seccomp_filters:\t2\n"), "another Seccomp_filters"},
+		"with its own filters": {statusOf(parent, parent, "Seccomp_filters:\t2\n"), "another Seccomp"},
 	} {
 		d := &descent{}
 		err := d.examineStatus(7, child, test.own, parents)

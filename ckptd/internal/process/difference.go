@@ -35,8 +35,8 @@ type OwnPage struct {
 
 // compareMappings finds out what a fork of a parent would have to unmap and to map anew, from the
 // mappings of both in the order of their addresses, and which ones both have. One pass goes through
-// both lists, as in a merge. A mapping of the parent that is none of the process's is unmapped, also
-// where the process has another one.
+// both lists, as in a merge. A mapping of the parent that is none of the process's is unmapped,
+// also where the process has another one.
 func compareMappings(pid int, parents, own []*mappings.Mapping) (
 	d difference, common []pagemap.Region, err error,
 ) {

@@ -32,7 +32,8 @@ func drawSpace(t *rapid.T, name string) (all []*mappings.Mapping) {
 	for range rapid.IntRange(0, 6).Draw(t, name) {
 		at += uint64(rapid.IntRange(0, 2).Draw(t, "gap"))
 		length := uint64(rapid.IntRange(1, 4).Draw(t, "pages"))
-		line := fmt.Sprintf("%x000-%x000 %s\n", at, at+length, rapid.SampledFrom(kindsOfMappings).Draw(t, "kind"))
+		kind := rapid.SampledFrom(kindsOfMappings).Draw(t, "kind")
+		line := fmt.Sprintf("%x000-%x000 %s\n", at, at+length, kind)
 		m, err := mappings.Parse(line)
 		if err != nil {
 			t.Fatal(err)

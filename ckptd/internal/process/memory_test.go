@@ -55,8 +55,8 @@ func FuzzParseFlags(f *testing.F) {
 	})
 }
 
-// TestAdmit: memory that a fork does not carry over is refused, with the reason. What has no name is
-// noted.
+// TestAdmit: memory that a fork does not carry over is refused, with the reason. What has no name
+// is noted.
 func TestAdmit(t *testing.T) {
 	for name, test := range map[string]struct {
 		line    string
@@ -98,7 +98,8 @@ func TestAdmit(t *testing.T) {
 func TestWhatIsRemapped(t *testing.T) {
 	var all []*mappings.Mapping
 	for _, line := range []string{"1000-2000 rw-p 0 00:00 0 ", "3000-4000 rw-p 0 00:00 0 ",
-		"4000-5000 rw-p 0 00:00 0 ", "6000-7000 r--p 0 fe:01 7 /run/tandem/x", "8000-9000 r--p 0 fe:01 8 /lib/y"} {
+		"4000-5000 rw-p 0 00:00 0 ", "6000-7000 r--p 0 fe:01 7 /run/tandem/x",
+		"8000-9000 r--p 0 fe:01 8 /lib/y"} {
 		m, err := mappings.Parse(line)
 		if err != nil {
 			t.Fatal(err)

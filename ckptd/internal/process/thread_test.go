@@ -41,8 +41,8 @@ func TestHowThreadsGoOn(t *testing.T) {
 	}
 }
 
-// TestRestartedCalls: a thread that goes on by restart_syscall waits in the call that it was in when
-// it was stopped before, unless it has run since.
+// TestRestartedCalls: a thread that goes on by restart_syscall waits in the call that it was in
+// when it was stopped before, unless it has run since.
 func TestRestartedCalls(t *testing.T) {
 	at := func(r unix.PtraceRegs) *thread { return &thread{tid: 9, registers: r, call: r.Orig_rax} }
 	frozen := func(th *thread) []*Frozen { return []*Frozen{{Saved: &Saved{threads: []*thread{th}}}} }

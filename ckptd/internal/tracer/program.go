@@ -94,6 +94,27 @@ func (b *Batch) Add(name string, number uintptr, arguments ...uint64) int {
 	return len(b.names) - 1
 }
 
+// Call is a system call of a batch.
+type Call struct {
+	Name      string // what it is for
+	Number    uint64
+	Arguments [6]uint64
+}
+
+// Calls are what the batch has a thread do, in this order: by these a plan can be looked at, and
+// tried on something else than a process.
+func (b *Batch) Calls() (all []Call) {
+	for n, name := range b.names {
+		word := func(k int) uint64 { return binary.NativeEndian.Uint64(b.calls[n*callSize+8*k:]) }
+		c := Call{Name: name, Number: word(0)}
+		for k := range c.Arguments {
+			c.Arguments[k] = word(1 + k)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
 // Put places data at an address of the process, which it returns.
 func (b *Batch) Put(data []byte) uint64 {
 	s := b.Program
