@@ -8,6 +8,15 @@ import (
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
+// When the program waits for time to pass, so may the peers. Nobody waits for hours: time jumps to
+// the next timer that is due, be it the program's or a peer's. Where peers have a virtual clock,
+// that is set forward. Where they have the machine's, real time has to pass, up to the patience of
+// the caller.
+//
+// Which timer ended first must not depend on how fast this machine is. So what is due at about the
+// same time on both sides is told as a tie, and what a timer did that ended too early, by the
+// machine's clock, counts as disturbed: the checker does that part again.
+
 // Bounds on a wait in which the peers do nothing.
 const (
 	maxTimers   = 1000                 // that end

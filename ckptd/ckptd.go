@@ -73,14 +73,6 @@ type Image struct {
 	Dropped []string
 }
 
-// Finding is one thing that the machine has or lacks; see Probe.
-type Finding struct {
-	Name   string
-	OK     bool
-	Detail string
-	Fix    string // what to do about it; empty where OK
-}
-
 // Defaults and limits of a daemon.
 const (
 	DefaultMaxBytes   = wire.DefaultMaxBytes

@@ -27,6 +27,15 @@ import (
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
+// The client's end of the channel to a daemon. Whether the client has started the daemon or a
+// shared one has makes no difference here but for how its end is noticed: by waiting for a child,
+// or by a pidfd.
+//
+// Many goroutines may ask at a time. A request is sent with a number, and the goroutine waits for
+// the reply with that number, which the reader hands to it. When the channel ends, all that wait
+// are told, with what the daemon wrote last. A caller that gives up leaves its number; a reply that
+// comes later is let go of, with its descriptors, and a group that it has started is closed.
+
 // Client is a checker's connection to its daemon. It is safe for concurrent use.
 //
 // Requests of several goroutines are under way at a time: each waits for the reply with its

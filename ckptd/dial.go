@@ -11,6 +11,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// A shared daemon starts a private one for each client, which has the client's connection as its
+// channel. So from the first request on both ways to come by a daemon are the same.
+
 // Dial attaches to the shared daemon that listens at a socket. Options are as for Spawn; the
 // daemon's limits may leave less of the budget. What can be done with the client, and what
 // its end means, is the same.

@@ -23,6 +23,14 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// A group from the checker's side. The daemon has its processes and images; here is what the
+// checker needs to talk to the peers: the channel of the proxy, the watch that tells when they are
+// quiescent, what they write, and what they read that differs from run to run. All but the outputs
+// and the counters is another one after each restore.
+//
+// Errors say who has died, where somebody has. A death shows in several places, and not at once in
+// all of them: see because.
+
 // Group is a running group of peers. It is safe for concurrent use; Quiesce, Checkpoint,
 // Restore and Drop run one at a time.
 //

@@ -16,6 +16,9 @@ import (
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
+// A group is started in two steps. The daemon starts the proxy and the peers, and returns what the
+// checker needs to watch them. Then the checker waits until they are ready.
+
 // prepare makes what is to be there before the peers start, where it was not made before. It is
 // kept in the cache of the user, for the next group.
 func prepare(ctx context.Context, g peers.Group) (peers.Group, error) {

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The peers' output is read all the time. It is kept twice, both times only the end: all since the
+// start, for errors, and what is new since it was last asked for, for the answers of the peers.
+
 // output is what one peer, or the proxy, writes to its standard output and error. It is read all
 // the time, since a full pipe would block the peer. A reader in its own goroutine takes what comes;
 // one that asks for all by now reads the rest itself, so that nothing is missed that is in the

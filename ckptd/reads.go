@@ -10,6 +10,9 @@ import (
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
+// What peers read of the time or of random numbers makes their answers differ from run to run. The
+// shim counts such reads, in memory that it shares with the checker.
+
 // Reads is what the peers of a group have read that differs from run to run.
 type Reads struct {
 	Counted []shim.Read

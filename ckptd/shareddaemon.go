@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// How a shared daemon is started, asked and stopped by a command. It is a process of its own, in a
+// session of its own, and does not end with the command that has started it.
+
 // SharedDaemon is a checkpoint daemon that several checks use at the same time.
 type SharedDaemon struct {
 	Socket     string // where it listens: path of a Unix socket

@@ -13,16 +13,24 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
+// Finding is one thing that the machine has or lacks.
+type Finding struct {
+	Name   string
+	OK     bool
+	Detail string
+	Fix    string // what to do about it; empty where OK
+}
+
 // Examine looks at the machine, and at the programs of the profiles that are named. The findings
 // come in a fixed order: Go, what checkpoints need, the profiles. A name that no profile has is an
 // error. The last test takes a real checkpoint, which takes about a second.
-func Examine(ctx context.Context, profiles []string) ([]ckptd.Finding, error) {
+func Examine(ctx context.Context, profiles []string) ([]Finding, error) {
 	found, err := find(profiles)
 	if err != nil {
 		return nil, err
 	}
 	// Go comes first: without it, nothing else matters.
-	findings := append([]ckptd.Finding{goFinding(patchedGo(ctx))}, ckptd.Probe(ctx, "")...)
+	findings := append([]Finding{goFinding(patchedGo(ctx))}, checkpoints(ctx, ckptd.Options{})...)
 	for _, p := range found {
 		findings = append(findings, programOf(p, exists))
 	}
@@ -31,7 +39,7 @@ func Examine(ctx context.Context, profiles []string) ([]ckptd.Finding, error) {
 
 // Lacking says how many of the findings are not in order, as an error that says what to do; nil if
 // all are. It is what `tandem doctor` ends with.
-func Lacking(findings []ckptd.Finding) error {
+func Lacking(findings []Finding) error {
 	lacking := 0
 	for _, f := range findings {
 		if !f.OK {
@@ -70,12 +78,12 @@ func patchedGo(ctx context.Context) (string, error) {
 }
 
 // goFinding puts into words whether a Go distribution can be patched.
-func goFinding(detail string, err error) ckptd.Finding {
+func goFinding(detail string, err error) Finding {
 	if err != nil {
-		return ckptd.Finding{Name: "Go", Detail: err.Error(),
+		return Finding{Name: "Go", Detail: err.Error(),
 			Fix: "install a supported release of Go and put it in PATH"}
 	}
-	return ckptd.Finding{Name: "Go", OK: true, Detail: detail}
+	return Finding{Name: "Go", OK: true, Detail: detail}
 }
 
 // exists reports whether there is a file of this name. A file that cannot be looked at is not

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -22,16 +21,16 @@ func TestProgramOfAProfile(t *testing.T) {
 		name  string
 		p     peers.Profile
 		there func(string) bool
-		want  ckptd.Finding
+		want  Finding
 	}{
-		{"installed", packaged, everything, ckptd.Finding{Name: "redis", OK: true, Detail: "installed"}},
-		{"in a package", packaged, nothing, ckptd.Finding{
+		{"installed", packaged, everything, Finding{Name: "redis", OK: true, Detail: "installed"}},
+		{"in a package", packaged, nothing, Finding{
 			Name: "redis", Detail: "no /usr/bin/redis-server",
 			Fix: "`tandem doctor --fix redis` installs Debian's package redis-server",
 		}},
 		{"in no package", unpackaged, nothing,
-			ckptd.Finding{Name: "thttpd", Detail: "no /opt/thttpd", Fix: "build it from source"}},
-		{"of the user", own, nothing, ckptd.Finding{Name: "go", OK: true, Detail: "runs a program of yours"}},
+			Finding{Name: "thttpd", Detail: "no /opt/thttpd", Fix: "build it from source"}},
+		{"of the user", own, nothing, Finding{Name: "go", OK: true, Detail: "runs a program of yours"}},
 	} {
 		if d := cmp.Diff(c.want, programOf(c.p, c.there)); d != "" {
 			t.Errorf("%s (-want +got)\n%s", c.name, d)
@@ -50,14 +49,14 @@ func TestGoFinding(t *testing.T) {
 }
 
 func TestLacking(t *testing.T) {
-	good, bad := ckptd.Finding{Name: "a", OK: true}, ckptd.Finding{Name: "b"}
+	good, bad := Finding{Name: "a", OK: true}, Finding{Name: "b"}
 	for _, c := range []struct {
-		findings []ckptd.Finding
+		findings []Finding
 		want     string // empty: no error
 	}{
 		{nil, ""},
-		{[]ckptd.Finding{good, good}, ""},
-		{[]ckptd.Finding{good, bad, bad}, "this machine lacks 2 of 3 things"},
+		{[]Finding{good, good}, ""},
+		{[]Finding{good, bad, bad}, "this machine lacks 2 of 3 things"},
 	} {
 		err := Lacking(c.findings)
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {

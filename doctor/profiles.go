@@ -3,7 +3,6 @@ package doctor
 import (
 	"strings"
 
-	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/peers"
 )
 
@@ -40,7 +39,7 @@ func ProfileState(name string) (string, error) {
 }
 
 // stateOf is a finding in one line. It ends a line of a table, so it has no full stop.
-func stateOf(f ckptd.Finding) string {
+func stateOf(f Finding) string {
 	if f.Fix == "" {
 		return f.Detail
 	}
@@ -49,8 +48,8 @@ func stateOf(f ckptd.Finding) string {
 
 // programOf says whether the program of a profile is there. It is asked whether a file is there, so
 // that a test need not have the programs.
-func programOf(p peers.Profile, there func(path string) bool) ckptd.Finding {
-	f := ckptd.Finding{Name: p.Name, OK: true, Detail: "installed"}
+func programOf(p peers.Profile, there func(path string) bool) Finding {
+	f := Finding{Name: p.Name, OK: true, Detail: "installed"}
 	switch {
 	case p.Program == "":
 		f.Detail = "runs a program of yours"

@@ -25,6 +25,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
+// A dump leaves the group running. A restore is begun early: CRIU reads the image while the old
+// incarnation is still looked at, and stops where it would make something. There it waits until the
+// way is clear.
+
 // Group saves one group by CRIU.
 type Group struct {
 	*Runner

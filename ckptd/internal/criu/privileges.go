@@ -15,6 +15,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
+// A dump that fails is the end of its group. So it is not tried where it is known to fail: for want
+// of a right, or since it has failed again and again.
+
 // OutOfReach says which process of a group, by its network, CRIU cannot save, and what helps; empty
 // if there is none. CRIU asks for the resource limits of each, which the kernel tells of processes
 // with other users or groups only to those with CAP_SYS_RESOURCE. Containers often do not have it.

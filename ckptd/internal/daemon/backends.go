@@ -15,6 +15,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
+// How a group is saved is chosen anew only once: when the memory backend has refused it. The
+// reasons for that, such as a kind of socket, are the peers' habits, and come again.
+
 // backend is a way to save the incarnations of one group and to bring them back. Its methods are
 // called with the group's lock held.
 type backend interface {

@@ -11,6 +11,9 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 )
 
+// A checkpoint in order: make room, save the processes and the files while nothing runs, note what
+// was written, and count it. The group goes on when the second step is done.
+
 // checkpoint saves the running incarnation, which goes on. For the history of the image it gets
 // what happened since it was saved or restored last.
 //

@@ -12,6 +12,9 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// What the checker gets of an incarnation are descriptors: they stand for a process, a socket or a
+// file whatever becomes of its number, and go through the channel with the reply.
+
 // maxAhead is how many sockets are sent with the reply to a restore. The checker asks the proxy for
 // others when it needs them, so that none of both runs out of descriptors for what nobody uses.
 const maxAhead = 1000

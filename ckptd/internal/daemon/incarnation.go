@@ -21,6 +21,9 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// An incarnation is known by its proxy, pid 1 of its namespaces, and by its network. A process is
+// in the one for as long as it lives; in the other, also while it is only half restored.
+
 // incarnationHost has the incarnation of a group that runs, at most one at a time, and one that is
 // parked. It starts the first one; the next ones come from restores.
 //

@@ -18,6 +18,9 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// What is mounted for a group is planned here, and done by the proxy, in the group's own mount
+// namespace. CRIU is given the same list, to find each mount by its name.
+
 // planMounts decides the mounts of the group, outer ones first. A target may be a symbolic link, so
 // places are compared where links lead: two binds over one place would hide each other.
 func (l *layout) planMounts(binds map[string]string, scratch string) error {

@@ -13,6 +13,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// A restore in order: prepare, look for damage, stop what runs, put the files back, start. Up to
+// the third step it can be given up as if nothing had happened.
+
 // restore ends the running incarnation, if any, and starts one from the image. Where the image is
 // gone or damaged nothing has changed. After any other error no incarnation runs.
 //

@@ -15,6 +15,9 @@ import (
 	"github.com/tandem-mc/tandem/peers/shim"
 )
 
+// The daemon begins in namespaces of its own that still show the machine's files. It makes its own
+// places over them, on a tmpfs that nobody else sees and that ends with it.
+
 // setUp makes the daemon's own file tree. It happens once, before anything else, and what it has
 // made ends with the mount namespace of the daemon.
 func (d *daemon) setUp(s *wire.Setup) error {

@@ -17,6 +17,10 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// The shim comes in two parts. A library, preloaded into the peers, counts what they read of the
+// time and of random numbers, and answers in place of the kernel where that is wanted. A vDSO does
+// so for programs that take the time without the library.
+
 // shimFiles are the shim of the peers where groups are made: a library that is preloaded into them,
 // and a vDSO.
 type shimFiles struct {

@@ -13,6 +13,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// The status is for people who look at a shared daemon, and for tests. It must not wait for a
+// group: an operation may take long, and then says so.
+
 // answerStatus answers a shared daemon that asks for the status, until that ends. It has a
 // goroutine of its own, so that the status is told whatever the checker has the daemon do.
 func (d *daemon) answerStatus(channel int) {

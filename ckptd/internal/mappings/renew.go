@@ -13,6 +13,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
+// To map memory anew is to replace a mapping by one that looks the same to the program and to
+// /proc, of the same file or of none, with the same protection, flags, advice and name.
+
 // Remap is a mapping to be made anew, from a file or from nothing.
 type Remap struct {
 	*Mapping

@@ -9,6 +9,10 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/process"
 )
 
+// An image has to have such content itself. The daemon has a descriptor of the object, so that the
+// copies go on to map the very same one, and notes its pages; images share those that have not
+// changed.
+
 // heldObjects are what the processes of an image share, or have open, and what has no name: memory
 // and deleted files. Neither a fork nor the tree of files has their content.
 type heldObjects struct {

@@ -10,86 +10,105 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/objects"
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
+// heldTwin is a group of objects without names, and images that hold some of them, beside what all
+// of them should hold, as strings.
+type heldTwin struct {
+	t      *rapid.T
+	table  objects.Table
+	fds    [3]int         // of the objects
+	now    map[int]string // what each holds
+	images []heldImage
+}
+
+type heldImage struct {
+	held     *heldObjects
+	contents map[int]string
+}
+
+func newHeldTwin(t *rapid.T) *heldTwin {
+	w := &heldTwin{t: t, now: map[int]string{}}
+	for n := range w.fds {
+		var err error
+		if w.fds[n], err = unix.MemfdCreate("test", unix.MFD_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		w.write(n)
+	}
+	return w
+}
+
+// write gives an object another content, as a peer does.
+func (w *heldTwin) write(n int) {
+	w.now[n] = rapid.StringMatching(`[a-z]{1,9}`).Draw(w.t, "content")
+	if err := unix.Ftruncate(w.fds[n], 0); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := unix.Pwrite(w.fds[n], []byte(w.now[n]), 0); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// save makes an image of some objects, of which there may be several paths.
+func (w *heldTwin) save() {
+	i := heldImage{&heldObjects{table: &w.table}, map[int]string{}}
+	for range rapid.IntRange(1, 5).Draw(w.t, "paths") {
+		n := rapid.IntRange(0, 2).Draw(w.t, "object")
+		if _, err := i.held.hold(fmt.Sprintf("/proc/self/fd/%d", w.fds[n])); err != nil {
+			w.t.Fatal(err)
+		}
+		i.contents[n] = w.now[n]
+	}
+	if len(i.held.all) != len(i.contents) {
+		w.t.Errorf("%d are held, of %d", len(i.held.all), len(i.contents))
+	}
+	if err := i.held.save(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.images = append(w.images, i)
+}
+
+// compare reads what the objects hold.
+func (w *heldTwin) compare() {
+	for n, want := range w.now {
+		b := make([]byte, 20)
+		got, err := unix.Pread(w.fds[n], b, 0)
+		if err != nil || string(b[:got]) != want {
+			w.t.Fatalf("object %d holds %q, %v, want %q", n, b[:max(got, 0)], err, want)
+		}
+	}
+}
+
 // TestHeldObjects: images hold objects, each of them once. What an image has saved is what it puts
-// back, whatever was written since, and nothing is open once all images are gone. The twin has the
-// contents of all objects as strings.
+// back, whatever was written since, and nothing is open once all images are gone.
 func TestHeldObjects(t *testing.T) {
 	before := testkit.OpenFiles(t)
 	rapid.Check(t, func(t *rapid.T) {
-		var table objects.Table
-		fds := make([]int, 3)
-		now := map[int]string{} // by object
-		write := func(n int) {
-			now[n] = rapid.StringMatching(`[a-z]{1,9}`).Draw(t, "content")
-			if err := unix.Ftruncate(fds[n], 0); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := unix.Pwrite(fds[n], []byte(now[n]), 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for n := range fds {
-			var err error
-			if fds[n], err = unix.MemfdCreate("test", unix.MFD_CLOEXEC); err != nil {
-				t.Fatal(err)
-			}
-			defer unix.Close(fds[n])
-			write(n)
-		}
-		type twin struct {
-			held     *heldObjects
-			contents map[int]string
-		}
-		var images []twin
+		w := newHeldTwin(t)
+		defer sys.CloseAll(w.fds[:])
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"write", "save", "put back", "drop"}).Draw(t, "step") {
-			case "write":
-				write(rapid.IntRange(0, 2).Draw(t, "object"))
-			case "save":
-				i := twin{&heldObjects{table: &table}, map[int]string{}}
-				for range rapid.IntRange(1, 5).Draw(t, "paths") {
-					n := rapid.IntRange(0, 2).Draw(t, "object")
-					if _, err := i.held.hold(fmt.Sprintf("/proc/self/fd/%d", fds[n])); err != nil {
-						t.Fatal(err)
-					}
-					i.contents[n] = now[n]
-				}
-				if len(i.held.all) != len(i.contents) {
-					t.Errorf("%d are held, of %d", len(i.held.all), len(i.contents))
-				}
-				if err := i.held.save(); err != nil {
+			step := rapid.SampledFrom([]string{"write", "save", "put back", "drop"}).Draw(t, "step")
+			n := rapid.IntRange(0, max(len(w.images)-1, 0)).Draw(t, "image")
+			switch {
+			case step == "write":
+				w.write(rapid.IntRange(0, 2).Draw(t, "object"))
+			case step == "save" || len(w.images) == 0:
+				w.save()
+			case step == "put back":
+				if err := w.images[n].held.putBack(); err != nil {
 					t.Fatal(err)
 				}
-				images = append(images, i)
-			case "put back":
-				if len(images) == 0 {
-					continue
-				}
-				i := rapid.SampledFrom(images).Draw(t, "image")
-				if err := i.held.putBack(); err != nil {
-					t.Fatal(err)
-				}
-				maps.Copy(now, i.contents)
-			case "drop":
-				if len(images) == 0 {
-					continue
-				}
-				n := rapid.IntRange(0, len(images)-1).Draw(t, "image")
-				images[n].held.release()
-				images = slices.Delete(images, n, n+1)
+				maps.Copy(w.now, w.images[n].contents)
+			default:
+				w.images[n].held.release()
+				w.images = slices.Delete(w.images, n, n+1)
 			}
-			for n, want := range now {
-				b := make([]byte, 20)
-				got, err := unix.Pread(fds[n], b, 0)
-				if err != nil || string(b[:got]) != want {
-					t.Fatalf("object %d holds %q, %v, want %q", n, b[:max(got, 0)], err, want)
-				}
-			}
+			w.compare()
 		}
-		for _, i := range images {
+		for _, i := range w.images {
 			i.held.release()
 		}
 	})

@@ -21,6 +21,10 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// While the old peers die, which takes the kernel longer the more memory they have, the network,
+// the sockets and the clock of the new ones are made. While files are put back, the proxy goes over
+// to that network.
+
 // Restore is a restore under way. Its parts come in this order: Stop kills the peers and makes what
 // the new ones need while they die, and Start makes these and lets them run.
 type Restore struct {

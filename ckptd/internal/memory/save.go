@@ -22,6 +22,10 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// Peers stand still from the first freeze to the last thaw, so everything between is kept short:
+// what can be looked at from outside is looked at side by side, and files are copied while
+// processes fork.
+
 // saver makes an image of a group, whose peers stand still meanwhile. What an image does not need
 // any more, once it is complete, is here: the frozen processes above all.
 type saver struct {

@@ -190,6 +190,26 @@ func ownMemory(t testing.TB, pages int) (memory []byte, at uint64) {
 	return memory, uint64(uintptr(unsafe.Pointer(&memory[0])))
 }
 
+// drawRegions draws regions of some pages from an address on, in their order, and returns also the
+// numbers of their pages.
+func drawRegions(t *rapid.T, name string, at uint64, pages int) (all []pagemap.Region, numbers []int) {
+	next := 0
+	for range rapid.IntRange(0, 4).Draw(t, name) {
+		from := next + rapid.IntRange(0, pages/8).Draw(t, "gap")
+		to := min(from+rapid.IntRange(1, pages/4).Draw(t, "length"), pages)
+		if from >= to {
+			break
+		}
+		all = append(all, pagemap.Region{From: at + uint64(from)*pagemap.PageSize,
+			To: at + uint64(to)*pagemap.PageSize})
+		for n := from; n < to; n++ {
+			numbers = append(numbers, n)
+		}
+		next = to
+	}
+	return all, numbers
+}
+
 // TestPages: what is read of some pages is written back to them, and to no others. A page that an
 // earlier image has at the same address with the same content is that image's, and is not counted.
 func TestPages(t *testing.T) {
@@ -201,25 +221,8 @@ func TestPages(t *testing.T) {
 		for n := range pages {
 			fill(n, byte(n%3))
 		}
-		draw := func(name string) (all []pagemap.Region, numbers []int) {
-			next := 0
-			for range rapid.IntRange(0, 4).Draw(t, name) {
-				from := next + rapid.IntRange(0, pages/8).Draw(t, "gap")
-				to := min(from+rapid.IntRange(1, pages/4).Draw(t, "length"), pages)
-				if from >= to {
-					break
-				}
-				all = append(all, pagemap.Region{From: at + uint64(from)*pagemap.PageSize,
-					To: at + uint64(to)*pagemap.PageSize})
-				for n := from; n < to; n++ {
-					numbers = append(numbers, n)
-				}
-				next = to
-			}
-			return all, numbers
-		}
 		var earlier, d difference
-		regions, before := draw("earlier")
+		regions, before := drawRegions(t, "earlier", at, pages)
 		if _, err := earlier.read(os.Getpid(), regions, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +232,7 @@ func TestPages(t *testing.T) {
 			changed[n] = true
 			fill(n, 7)
 		}
-		regions, now := draw("now")
+		regions, now := drawRegions(t, "now", at, pages)
 		fresh, err := d.read(os.Getpid(), regions, earlier.pages)
 		if err != nil {
 			t.Fatal(err)

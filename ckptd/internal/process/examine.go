@@ -17,6 +17,9 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// What can be read of a process from outside is read here. Each refusal names what could not be
+// made again, so that users know what to change, and all of it comes before anything is copied.
+
 // Examine reads what there is to know from outside of a frozen process, but for its memory and its
 // files. It refuses timers, directories and signals that could not be given to another process.
 func (p *Frozen) Examine() error {

@@ -14,6 +14,9 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 )
 
+// What only the process itself can tell it is asked by system calls, in its own context. The same
+// list of calls ends with the fork that makes the copy: one stop for all.
+
 // questions are what only a thread itself can tell, and where in a program the answers are.
 type questions struct {
 	*tracer.Batch

@@ -18,6 +18,11 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
+// A fork inherits memory as it is, with few exceptions: what is shared is the same memory and no
+// copy, and a program may have asked that some is left out, or wiped. These are found in two ways.
+// The flags of all mappings tell, but the kernel takes long to list them. So the copy is compared
+// with the process: where both have the same pages, nothing was left out.
+
 // AddressSpace is what an image knows of the memory of a process: where it is, and of what kind.
 //
 // Its content is not here: pages are the copy's, files are the group's or the machine's, and what

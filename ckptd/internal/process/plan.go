@@ -9,6 +9,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
+// All that a new process has to do by itself is planned as system calls. The order matters in many
+// places: sockets come before what they are needed for, memory is unmapped before other memory
+// takes its place, and numbers of descriptors are only right at the end.
+
 // plan is the program by which a process is made again. Descriptors reach the new process through a
 // pair of sockets, so there are two batches: one up to the pair, and one that receives them.
 //

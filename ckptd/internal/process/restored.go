@@ -11,6 +11,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
+// A new process stops before its first instruction. It carries out its main list; the threads that
+// this makes carry out theirs; then each is given the registers of the thread that it stands for,
+// and let go.
+
 // Restored is a process that was made again. It is stopped until Release. From its making to its
 // release it is traced: it does nothing but what its plan says.
 type Restored struct {

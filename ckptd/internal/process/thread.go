@@ -14,6 +14,11 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
+// A thread that waits in a system call can be stopped and go on as if nothing had happened, since
+// the kernel restarts the call. The same holds for another thread with the same registers, if it
+// makes the call again from its beginning. That is how threads are saved: as registers, and a few
+// things beside.
+
 // thread is what there is to know of a thread. The first one of a process is the process's own. It
 // is filled in by stages: by freeze what ptrace tells of any stopped thread, by examine what /proc
 // tells, and by the answers of the thread itself what nobody else knows.

@@ -15,6 +15,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
+// System calls are the only way to give a process most of what it has: a descriptor, a session, a
+// mapping, a child. The daemon stops it, puts a list of calls into its memory, and has it run
+// through that.
+
 // tracee is a stopped process that carries out system calls for the daemon: what forks.
 type tracee struct {
 	pid       int

@@ -6,6 +6,8 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 )
 
+// What commands and the page of status know of a shared daemon.
+
 // Options say how to run a shared daemon. Zeros in them are the defaults.
 type Options struct {
 	Socket     string

@@ -15,6 +15,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// Contents of files are kept apart from the trees that name them. Each has a count of the images
+// that use it: two images of a group differ in few files.
+
 // contentStore holds copies of the contents of files, which images share: most files of most peers
 // never change. A copy is written once. It is removed when no image uses it any more. It has a lock
 // of its own, since files are saved while others use the store.

@@ -18,6 +18,9 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 )
 
+// An image is made in three steps: Create makes room for it, Hold notes what it has in memory, and
+// Commit counts what it has on disk. From then on it can be used, and be dropped.
+
 // Store holds images within a budget of bytes and number. When it is exceeded the least
 // useful image goes.
 //

@@ -15,6 +15,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
 )
 
+// Objects of System V belong to no process. What can be seen of them are lines in /proc/sysvipc,
+// which show only those of the reader's own namespace.
+
 // changingOfIPC are the columns of /proc/sysvipc that may differ: times, who was last, and where
 // pages are.
 var changingOfIPC = []string{"otime", "ctime", "stime", "rtime", "atime", "dtime", "cpid", "lpid", "lspid",

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// Where one mapping ends and the next, just like it, begins is the kernel's business: a program
+// cannot tell. After a restore it may be another place.
+
 // JoinMappings makes one line of those for mappings that continue each other. It needs them in
 // their order. The kernel may keep two apart, or not, that differ in nothing that a program could
 // tell.

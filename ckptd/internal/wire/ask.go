@@ -13,6 +13,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
+// Requests and replies over a socket that keeps the bounds of messages. Descriptors go beside a
+// message, and there is a most of both: large things travel in files without a name.
+
 // Ask sends a request and receives its reply. It is for a connection that has no reader of its own:
 // one request at a time. Descriptors that come with an error are closed.
 func Ask(connection int, sequence uint32, r Request, descriptors []int) (a Answer, err error) {

@@ -12,6 +12,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// The status of a daemon as others see it. It is JSON in a file, since there may be thousands of
+// images.
+
 // Status is what a daemon has for one client.
 type Status struct {
 	// PID and UID are the client's, and Since is when it came. Of a shared daemon only.

@@ -6,25 +6,24 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/tandem-mc/tandem/ckptd/internal/criu"
 )
 
-func TestProbeOfThisMachine(t *testing.T) {
-	for _, f := range probe(testContext(t), binaries) {
-		if !f.OK || f.Fix != "" || f.Detail == "" {
-			t.Errorf("%+v\n(these tests need a machine that scripts/setup.sh has prepared)", f)
-		}
+// TestOfThisMachine: what checkpoints take is there, and one is taken.
+func TestOfThisMachine(t *testing.T) {
+	daemon, err := FindPrograms(binaries)
+	if err != nil || daemon != binaries.Daemon {
+		t.Errorf("%q, %v", daemon, err)
 	}
-}
-
-func TestNoPacketFilter(t *testing.T) {
-	f := findingOfFilter(unix.EOPNOTSUPP)
-	if f.OK || !strings.Contains(f.Detail, "operation not supported") ||
-		!strings.Contains(f.Detail, "closed their end") || !strings.Contains(f.Fix, "nf_tables") {
-		t.Errorf("%+v", f)
+	library, err := FindShim(testContext(t))
+	if err == nil {
+		_, err = os.Stat(library)
+	}
+	path, version, errCRIU := FindCRIU("")
+	if err := errors.Join(err, errCRIU, TryPacketFilter(), SelfTest(testContext(t), binaries)); err != nil {
+		t.Errorf("%v\n(these tests need a machine that scripts/setup.sh has prepared)", err)
+	}
+	if again, same, err := FindCRIU(path); again != path || same != version || err != nil {
+		t.Errorf("%q, %q, %v", again, same, err)
 	}
 }
 
@@ -48,7 +47,7 @@ func TestUnusableCRIU(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TANDEM_CRIU", test.file)
-			_, _, errFind := criu.Find()
+			_, _, errFind := FindCRIU("")
 			o := binaries
 			o.CRIU = test.file
 			_, errSpawn := Spawn(testContext(t), o)
@@ -58,11 +57,6 @@ func TestUnusableCRIU(t *testing.T) {
 					t.Errorf("%v\nwant ErrNoCRIU, %q and what to do", err, test.want)
 				}
 			}
-			findings := probe(testContext(t), o)
-			last := findings[len(findings)-1]
-			if last.OK || !strings.Contains(last.Detail, "CRIU") || last.Fix == "" {
-				t.Errorf("the self-test says %+v", last)
-			}
 		})
 	}
 }
@@ -70,25 +64,9 @@ func TestUnusableCRIU(t *testing.T) {
 func TestFindCRIUTakesTheOneOfTheEnvironment(t *testing.T) {
 	file := script(t, "echo Version: 99.1")
 	t.Setenv("TANDEM_CRIU", file)
-	path, version, err := criu.Find()
+	path, version, err := FindCRIU("")
 	if path != file || version != "99.1" || err != nil {
 		t.Errorf("%q, %q, %v", path, version, err)
-	}
-}
-
-func TestVersions(t *testing.T) {
-	for version, old := range map[string]bool{
-		"4.2": false, "4.2.1": false, "4.10": false, "5": false, "5.0": false,
-		"4.1.1": true, "4": true, "3.99": true, "": true, "x": true, "4.x": true,
-	} {
-		if criu.OlderThan(version, "4.2") != old {
-			t.Errorf("%q older than 4.2: %t, want %t", version, !old, old)
-		}
-	}
-	for release, want := range map[string]string{"6.18.44-fc": "6.18.44", "6.1.0": "6.1.0", "": "", "x": ""} {
-		if got := releaseNumbers(release); got != want {
-			t.Errorf("numbers of release %q: %q, want %q", release, got, want)
-		}
 	}
 }
 
