@@ -104,6 +104,7 @@ func (p *passing) run(ctx context.Context) (Passed, error) {
 		if !some || n.due-p.began > p.horizon(n) || n.real && time.Until(n.machine.Ends()) > p.how.Patience {
 			return p.toMost(ctx, n, some)
 		}
+		// Both are due together, as far as can be told.
 		if most := p.how.Most; most > 0 && n.due-p.began > most-tied {
 			if n.due-p.began > most+tied {
 				return p.toMost(ctx, n, some)

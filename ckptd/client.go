@@ -78,6 +78,7 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 		return nil, err
 	}
 	var noShim error
+	// Without it groups run, and their behaviour cannot be chosen.
 	s.Shim, noShim = findShim(ctx)
 	c, err := connect()
 	if err != nil {
@@ -174,6 +175,7 @@ func execute(daemon string, o Options) (*Client, error) {
 	c.process = exec.Command(daemon)
 	c.process.ExtraFiles = []*os.File{theirs} // becomes descriptor Channel
 	c.process.Stderr = c.stderr
+	// A process that it has left behind may hold its standard error open.
 	c.process.WaitDelay = closeTimeout
 	c.process.SysProcAttr = shared.OwnNamespaces()
 	if err := c.process.Start(); err != nil {
@@ -418,6 +420,7 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closed = true
+	// From now on no group is added: see keep.
 	groups := c.groups
 	c.groups = nil
 	c.mu.Unlock()
@@ -430,6 +433,7 @@ func (c *Client) Close() error {
 		c.kill()
 		<-c.exited
 	}
+	// It has told all that wait why there are no more replies.
 	<-c.read
 	c.sending.Lock() // by now nobody waits with it
 	unix.Close(c.channel)

@@ -84,6 +84,7 @@ func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 	if next.proxy, err = proxy.NewClient(file, func() error { return g.whyGone(next.number) }); err != nil {
 		return err
 	}
+	// Pids on the machine are other ones in each incarnation.
 	processes := slices.Clone(g.processes)
 	for i, fd := range peerFDs {
 		if processes[i].Host, err = pidOf(fd); err != nil {
@@ -266,6 +267,7 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 	if waiting != "" {
 		return Image{}, fmt.Errorf("%w: %s", ErrUnsavable, waiting)
 	}
+	// As of now, before the daemon takes its time.
 	saved := w.Save()
 	a, err := g.client.call(ctx, wire.Request{Operation: wire.OpCheckpoint, Group: g.id, Steps: g.steps,
 		Unrepeatable: g.unrepeatable}, nil)
@@ -403,6 +405,7 @@ func (g *Group) because(err error) error {
 	var died *watch.Died
 	patience := causeTimeout
 	switch {
+	// The kernel kills peers with that when their namespace ends.
 	case errors.As(err, &died) && died.Status.Signal() == unix.SIGKILL:
 		patience = killedTimeout
 	case !errors.Is(err, proxy.ErrDied):

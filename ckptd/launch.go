@@ -57,6 +57,7 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A pidfd, the channel, the counters, and an output of the proxy and of each peer.
 	if want := 4 + len(g.Peers); len(a.Descriptors) != want || len(a.Peers) != len(g.Peers) {
 		c.discard(a)
 		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of %d descriptors",

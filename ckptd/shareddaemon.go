@@ -65,6 +65,7 @@ func (d SharedDaemon) Start() (pid int, err error) {
 		return 0, err
 	}
 	defer log.Close()
+	// The file may have the messages of earlier daemons.
 	begin, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
 		return 0, err
@@ -78,6 +79,7 @@ func (d SharedDaemon) Start() (pid int, err error) {
 	go func() { ended <- c.Wait() }()
 	const patience, interval = 10 * time.Second, 2 * time.Millisecond
 	for deadline := time.Now().Add(patience); ; {
+		// Another daemon may listen there: only its own pid counts.
 		if status, err := d.Status(); err == nil && status.PID == c.Process.Pid {
 			return status.PID, nil
 		}

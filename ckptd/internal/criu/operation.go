@@ -121,6 +121,7 @@ func (c *Runner) start(o operation, socket int) (*reaper.Child, error) {
 		return nil, err
 	}
 	defer null.Close()
+	// What CRIU prints goes to the log of the daemon.
 	files := []uintptr{null.Fd(), 2, 2, uintptr(socket)}
 	for _, i := range o.inherit {
 		files = append(files, i.file.Fd())
@@ -146,6 +147,7 @@ func (o *operation) complete(imagesFD, workFD int32) {
 	// The network of a group has no outside whose packets had to be held off; for restores see
 	// HoldPackets.
 	x.NetworkLock = rpc.CriuNetworkLockMethod_SKIP.Enum()
+	// A notification has to be answered, so there are none where nobody wants one.
 	x.NotifyScripts = proto.Bool(len(o.at) > 0)
 	for n, i := range o.inherit {
 		x.InheritFd = append(x.InheritFd, &rpc.InheritFd{Key: proto.String(i.key),
@@ -216,6 +218,7 @@ func (o *operation) outcome(ctx context.Context, status unix.WaitStatus, respons
 	err error) (int, error) {
 	name := strings.ToLower(o.kind.String())
 	switch {
+	// It was killed for that: how it ended says nothing.
 	case ctx.Err() != nil && response == nil:
 		return 0, fmt.Errorf("CRIU was stopped during a %s: %w", name, context.Cause(ctx))
 	case err != nil && !errors.Is(err, io.EOF):

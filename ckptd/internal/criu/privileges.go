@@ -36,6 +36,7 @@ func OutOfReach(namespace *os.File) (string, error) {
 	}
 	for _, pid := range all {
 		text, err := procfs.Read(fmt.Sprintf("/proc/%d/status", pid))
+		// It has ended since the list was made.
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 			continue
 		}

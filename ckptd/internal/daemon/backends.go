@@ -76,6 +76,7 @@ func (b *backends) save(ctx context.Context, i *store.Image) error {
 			return fmt.Errorf("%w: %w", cannot, err)
 		}
 	}
+	// An error that is neither may have left the group in any state: CRIU would save that.
 	if b.always || !errors.Is(err, incarnation.ErrRefused) && !errors.Is(err, wire.ErrNotQuiescent) {
 		return err
 	}

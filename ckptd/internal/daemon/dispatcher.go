@@ -120,6 +120,7 @@ func (d *dispatcher) inTime(r wire.Request, handle func() (wire.Response, []int)
 	answer func(wire.Response, []int) bool) {
 	patience := wire.Deadline(r)
 	var answered atomic.Bool
+	// The one that comes first of this and of the result is the answer.
 	late := time.AfterFunc(patience+Grace, func() {
 		if answered.CompareAndSwap(false, true) {
 			answer(wire.ErrorResponse(fmt.Errorf(
@@ -136,6 +137,7 @@ func (d *dispatcher) inTime(r wire.Request, handle func() (wire.Response, []int)
 	} else if answer(a, given) {
 		return
 	}
+	// Of a start nobody else has the id.
 	if a.Group != 0 {
 		d.daemon.giveUp(a.Group)
 	}

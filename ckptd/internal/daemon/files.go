@@ -83,6 +83,7 @@ func (f *groupFiles) putBack(i *store.Image) error {
 		if err == nil {
 			f.base = i.Tree
 		}
+		// What was put back so far stays, and is found to be the same the next time.
 		if !errors.Is(err, unix.ENOSPC) || f.store.MakeRoom() != nil {
 			return err
 		}

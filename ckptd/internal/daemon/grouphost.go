@@ -51,6 +51,7 @@ func (h *groupHost) start(ctx context.Context, g peers.Group) (pids []int, descr
 	if err != nil {
 		return nil, nil, err
 	}
+	// The proxy says which pids the peers have in its namespace once all of them are started.
 	pids, err = proxy.ReceiveHello(ctx, channel)
 	if errors.Is(err, proxy.ErrDied) { // which the checker is not told as such
 		err = fmt.Errorf("%w: %w", wire.ErrGroupDown, err)

@@ -44,6 +44,7 @@ func (r *incarnationHost) handOver(channel int, others ...int) ([]int, error) {
 // that it does after a restore.
 func (r *incarnationHost) withPeers(descriptors []int) []int {
 	all := descriptors
+	// A client may be absent: pidfds without places would say nothing.
 	if len(r.peers) != len(r.peerPIDs) {
 		return all
 	}

@@ -86,6 +86,7 @@ func (r *incarnationHost) fork(directory string) (int, error) {
 		return -1, err
 	}
 	defer null.Close()
+	// The proxy is executed before the group has a root of its own, so its paths are the daemon's.
 	config := filepath.Join(directory, paths.ProxyDirectory, "config.json")
 	attributes := &syscall.ProcAttr{
 		Dir:   "/",

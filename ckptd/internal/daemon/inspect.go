@@ -56,6 +56,8 @@ func (v inspector) compare(ctx context.Context, i *store.Image) error {
 			}
 		}
 		if time.Since(began) > patience || ctx.Err() != nil {
+			// A process that was killed meanwhile is missing, too: that says nothing of the
+			// restore.
 			if name := v.died(); name != "" && slices.ContainsFunc(differing,
 				func(line string) bool { return strings.HasPrefix(line, "- process") }) {
 				return fmt.Errorf("%s has died since it was restored from image %s", name, i.ID)

@@ -71,6 +71,7 @@ func (l *layout) make(g peers.Group) error {
 	if err := l.planTemporary(g); err != nil {
 		return fmt.Errorf("give the peers directories for temporary files: %w", err)
 	}
+	// After everything is there that the peers are to own.
 	if err := owners.give(scratch); err != nil {
 		return fmt.Errorf("give the peers their files: %w", err)
 	}

@@ -88,6 +88,7 @@ func insideRoot(root, path string) (string, error) {
 // not belong to the scratch directory, and so would not go back, is made read-only by a
 // mount of the daemon: CRIU passes on the flags of the mount that it finds.
 func (l *layout) bindSource(source, scratch string, number int, wantDirectory bool) (string, error) {
+	// It goes back with the group, so it may be written to.
 	if rest, ok := strings.CutPrefix(source, paths.Scratch); ok {
 		source = filepath.Join(scratch, rest)
 		if wantDirectory {

@@ -65,6 +65,7 @@ func (o owners) give(scratch string) error {
 			return err
 		}
 	}
+	// Links are given, too, and not what they lead to.
 	return filepath.WalkDir(scratch, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err

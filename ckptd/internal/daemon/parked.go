@@ -103,6 +103,7 @@ func (r *incarnationHost) hideCopies(directory string) (show func() error, err e
 	if r.parked != nil || r.memory == nil || !r.memory.Traces() {
 		return show, nil
 	}
+	// A copy that was killed is a child of the proxy until the tracer has waited for it.
 	if err := r.memory.AwaitKilled(); err != nil || len(copies) == 0 {
 		return show, err
 	}

@@ -24,6 +24,7 @@ func (d *daemon) setUp(s *wire.Setup) error {
 	if s == nil || s.MaxBytes <= 0 || s.MaxImages <= 0 || d.store != nil {
 		return fmt.Errorf("%w: the set-up is incomplete or repeated", wire.ErrInvalid)
 	}
+	// The daemon of a client of a shared one has no more than that one allows.
 	if l := d.limits; l != (wire.Limits{}) {
 		s.MaxBytes, s.MaxImages = min(s.MaxBytes, l.MaxBytes), min(s.MaxImages, l.MaxImages)
 	}
@@ -46,6 +47,7 @@ func (d *daemon) setUp(s *wire.Setup) error {
 	}
 	d.verify = s.Verify
 	d.policy.criu = &criu.Runner{File: s.CRIU, Reaper: d.reaper}
+	// Copies live in a network of their own: in the group's they would keep its addresses in use.
 	if s.Backend != wire.BackendCRIU {
 		var err error
 		d.copies, err = netns.New()

@@ -58,6 +58,7 @@ func readVDSO(file string) (*proxy.VDSO, error) {
 	}
 	defer f.Close()
 	v := &proxy.VDSO{File: paths.VdsoInGroup}
+	// The kernel maps whole pages, so a segment begins and ends at the bounds of some.
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_LOAD {
 			continue

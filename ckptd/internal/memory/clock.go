@@ -34,6 +34,7 @@ func turnedBackBefore(in *incarnation.Incarnation) (pids []int, clock *os.File, 
 			clock.Close()
 		}
 	}()
+	// Namespaces are told apart by their inodes.
 	want, err := sys.Inode(int(clock.Fd()))
 	if err != nil {
 		return nil, nil, err

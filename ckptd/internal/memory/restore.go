@@ -78,6 +78,7 @@ func (r *Restore) Stop(in *incarnation.Incarnation, ended bool) error {
 		}
 	}
 	last := r.image.last
+	// The kernel takes its time to free the memory of a large process.
 	reaped := inBackground(func() error { return v.Reap(last) })
 	err = r.make(in.PID)
 	if err := errors.Join(reaped(), err); err != nil {
@@ -196,6 +197,7 @@ func (r *Restore) Start() (*incarnation.Started, error) {
 		}
 		s.Sockets[id] = fd
 	}
+	// Pids of peers that have ended are of no use any more.
 	r.group.generations = generations
 	unix.Close(r.next.Group)
 	r.next = nil
@@ -246,6 +248,7 @@ func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 				return fmt.Errorf("make peer process %d again: %w", p.Inner, err)
 			}
 		}
+		// From here on the group runs.
 		for _, q := range revived {
 			if err := q.Release(); err != nil {
 				return fmt.Errorf("let peer process %d go on: %w", q.Inner, err)

@@ -66,6 +66,7 @@ func (s *saver) save(files func(store.MappedFiles) error) error {
 	}
 	defer leave()
 	s.frozen, err = freezeAll(s.in.Peers, here)
+	// Also of threads that are thawed at once, after an error.
 	s.group.restarts = s.group.restarts.Note(s.frozen)
 	for _, p := range s.frozen {
 		p.Memory.Generation = s.group.generations[p.PID]

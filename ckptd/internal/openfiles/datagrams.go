@@ -51,6 +51,7 @@ func describeUDP(d *Descriptor, f openFile, fd, domain int) error {
 		return incarnation.Refuse("descriptor %d of process %d is bound to an address of one interface, %v",
 			f.number, f.pid, s.local)
 	}
+	// A socket of UDP may be connected: then it takes datagrams of one sender only.
 	if remote, err := unix.Getpeername(fd); err == nil {
 		s.remote = tcprepair.AddressOf(remote)
 	} else if err != unix.ENOTCONN {

@@ -59,6 +59,7 @@ func openFileOf(pid, pidfd, number int) (f openFile, err error) {
 					value)
 			}
 			f.locks = append(f.locks, l)
+		// They say nothing that the path does not, and change with a restore.
 		case "mnt_id", "ino":
 		default:
 			f.info = append(f.info, line)

@@ -103,6 +103,7 @@ func (s *Survey) Describe(pid int) (found Descriptors, err error) {
 		return nil, incarnation.Refuse("process %d has %d open files, more than %d", pid, len(entries),
 			MaxDescriptors)
 	}
+	// By this descriptors are duplicated; it is opened once for all of them.
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return nil, err

@@ -35,6 +35,7 @@ func describeUnix(network *os.File, d *Descriptor, f openFile, fd int) error {
 	if err != nil {
 		return err
 	}
+	// With it each message has credentials, which no other process can give it.
 	passes, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PASSCRED)
 	if err != nil {
 		return err

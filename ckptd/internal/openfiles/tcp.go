@@ -267,6 +267,7 @@ func makeSockets(all []*socket) (fds []int, err error) {
 		if fds[n] >= 0 {
 			continue
 		}
+		// Both ends are made when the first of them comes up.
 		other := s.otherEnd(all)
 		pair, err := makeConnection(s, other)
 		if err != nil {

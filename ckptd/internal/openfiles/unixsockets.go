@@ -65,6 +65,7 @@ func describeLonely(network *os.File, d *Descriptor, f openFile, fd, kind int) e
 	if err != nil {
 		return err
 	}
+	// What waits to be accepted shows only to sock_diag, by the inode.
 	if s.listens = accepts != 0; s.listens {
 		number, err := sys.Inode(fd)
 		if err != nil {
@@ -161,6 +162,7 @@ func (s *unixSocket) bind(of *Making, fd int) error {
 		return unix.Bind(fd, &unix.SockaddrUnix{Name: s.name})
 	}
 	return osthread.Run(func() error {
+		// The root directory of a thread is its process's otherwise.
 		if err := unix.Unshare(unix.CLONE_FS); err != nil {
 			return err
 		}

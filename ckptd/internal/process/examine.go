@@ -39,6 +39,7 @@ func (p *Frozen) Examine() error {
 	if p.attributes.directory, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.PID)); err != nil {
 		return err
 	}
+	// It could not be entered again.
 	if strings.HasSuffix(p.attributes.directory, " (deleted)") {
 		return incarnation.Refuse("the directory of process %d was deleted", p.PID)
 	}

@@ -92,6 +92,8 @@ func (p *Frozen) carryOut(s *tracer.Program, lists []questions) (arrived tracer.
 func (p *Frozen) Fork(copyNetns *os.File, number int) (*Saved, error) {
 	s := p.tracee().program()
 	asked := p.askAll(s)
+	// The pair gets the first two free numbers, in both processes, and what the copy receives the
+	// third.
 	free := p.Descriptors.FreeNumbers(3)
 	first := asked[0]
 	first.MakePair()
@@ -111,6 +113,7 @@ func (p *Frozen) Fork(copyNetns *os.File, number int) (*Saved, error) {
 			q.note(p.threads[n], &p.attributes)
 		}
 	}
+	// Also after an error the copy has to be known, so that it can be killed.
 	born := arrived.Stopped
 	if err == nil && first.Result(made) > 0 {
 		born, err = arrived.Await(1, p.tracee().lost(first.Result(made)))
@@ -118,6 +121,7 @@ func (p *Frozen) Fork(copyNetns *os.File, number int) (*Saved, error) {
 	if len(born) == 0 {
 		return nil, fmt.Errorf("copy process %d: %w", p.PID, err)
 	}
+	// What is known of the process is true of the copy, but for its pid and the length of its line.
 	c := *p.Saved
 	c.PID, c.Memory.Generation = born[0], p.Memory.Generation+1
 	if err == nil {

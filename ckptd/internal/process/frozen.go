@@ -52,6 +52,7 @@ func freeze(pid int, here *unix.CPUSet) (*Frozen, error) {
 	if err != nil {
 		return p, err
 	}
+	// None can begin any more: all that there were are stopped.
 	again, err := procfs.Threads(pid)
 	if err == nil && len(again) != len(tids) {
 		err = fmt.Errorf("%w: process %d starts threads", wire.ErrNotQuiescent, pid)

@@ -48,6 +48,8 @@ func examineHeritage(p *Frozen) (*descent, error) {
 	if d.exitSignal, err = strconv.ParseUint(own[statExitSignal], 10, 8); err != nil {
 		return nil, fmt.Errorf("the signal that tells of the end of process %d: %w", p.PID, err)
 	}
+	// The same program at the same addresses, with the same arguments and environment: only fork(2)
+	// makes that.
 	programs, err := ofBoth(p, func(pid int) (string, error) {
 		return os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	})

@@ -87,6 +87,7 @@ func (s *Saved) checkPlan() error {
 // numbers that are needed, so that what is received gets the lowest ones, in order.
 func (p *plan) install(count int, remapped []mappings.Remap) {
 	saved, b := p.of.saved, p.main
+	// One above whatever is received, and above whatever the process has.
 	aside := uint64(max(count+1, saved.Descriptors.Above()))
 	p.enterSession()
 	b.Add("put the socket aside", unix.SYS_DUP3, 0, aside, unix.O_CLOEXEC)

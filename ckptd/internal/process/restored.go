@@ -110,6 +110,7 @@ func (q *Restored) bringUp(b *tracer.Batch, all []newThread, arrived tracer.NewT
 // the others. Which thread is which shows in the stack that it was made with.
 func (q *Restored) equipThreads(b *tracer.Batch, all []newThread, arrived tracer.NewTasks) (missing []*thread,
 	err error) {
+	// A new thread has the stack pointer that the call gave it, and nothing else of its own yet.
 	byStack := map[uint64]newThread{}
 	for _, t := range all {
 		switch r := b.Result(t.made); {

@@ -34,6 +34,7 @@ func (r *Revival) MakePeer(s *Saved) (*Restored, error) {
 	}
 	q.remapped = len(remapped) > 0
 	p := planPeer(q, len(fds), remapped)
+	// A fork inherits it, and so runs beside the tracer until it is released.
 	if err := osthread.SetProcessors(s.PID, r.Here); err != nil {
 		return nil, err
 	}
@@ -147,6 +148,7 @@ func (r *Revival) MakeChildren(parent *Restored, children []*Saved) (all []*Rest
 // of MakePeer, but memory is made the child's instead of the parent's.
 func (r *Revival) makeChild(parent *Restored, c *Saved) (*Restored, error) {
 	q := c.restored()
+	// The list of mappings is compared in full, since many of them may be new.
 	q.calls, q.remapped = parent.calls, true
 	var err error
 	if q.PID, err = parent.tracee().forkChild(q.Inner, c.descent.exitSignal); err != nil {

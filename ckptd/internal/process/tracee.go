@@ -44,6 +44,7 @@ func (t tracee) fork(b *tracer.Batch, made int) (pid int, err error) {
 	if err := b.Start(t.pid, t.registers); err != nil {
 		return 0, err
 	}
+	// The new process may come to stop before its maker has come to the end of the batch.
 	arrived, err := tracer.AwaitTraps(t.pid)
 	if err == nil {
 		err = b.Program.Fetch(t.pid)

@@ -76,6 +76,7 @@ func Serve(o Options) error {
 		return err
 	}
 	defer awake.Keep()()
+	// A daemon that is told to stop ends its clients' daemons; one that is killed cannot.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
 	s := &shared{options: o, listener: listener, since: time.Now(), stopped: make(chan struct{}),
@@ -135,6 +136,7 @@ func listenAt(path string) (listener int, err error) {
 	}
 	// The mode of a socket decides who may connect, from the moment that it is bound.
 	const othersNothing = 0o177
+	// The umask is the process's; nothing else makes files here.
 	before := unix.Umask(othersNothing)
 	err = unix.Bind(listener, &unix.SockaddrUnix{Name: path})
 	unix.Umask(before)
@@ -160,6 +162,7 @@ func removeStale(path string) error {
 	if info.Mode().Type() != fs.ModeSocket {
 		return fmt.Errorf("%s is there, and no socket: choose another path", path)
 	}
+	// A socket outlives the daemon that has bound it.
 	connection, err := wire.ConnectToSocket(path)
 	if err == nil {
 		unix.Close(connection)
@@ -248,6 +251,7 @@ func (s *shared) attach(connection int, who *unix.Ucred, directory string, descr
 	}
 	a := &attached{pid: int(who.Pid), uid: int(who.Uid), since: time.Now(), control: pair[0]}
 	l := s.options.Limits
+	// The same program, whatever has become of its file.
 	a.process = exec.Command("/proc/self/exe", "--max-bytes", strconv.FormatInt(l.MaxBytes, 10),
 		"--max-images", strconv.Itoa(l.MaxImages))
 	a.process.Args[0] = "tandem-ckptd"

@@ -141,6 +141,8 @@ func (s *TreeSaver) directory(fd int, path, below string, base *FileNode) (*File
 	}
 	n := nodeOf(&st)
 	n.children = make(map[string]*FileNode, len(names))
+	// A directory that is the same in all that it shows, and in all that is in it, is the node that
+	// there is.
 	same := base.hasAttributes(&st) && base.read == st.Atim
 	for _, name := range names {
 		if below == "" && name == s.Except {

@@ -52,6 +52,7 @@ func ManifestOf(image string) (manifest, error) {
 	files, errs := make([]fileEntry, len(paths)), [2]error{}
 	var helper sync.WaitGroup
 	var next atomic.Int64
+	// Readers take the next file when they are done with one.
 	read := func(r int) {
 		buffer, giveBack := sys.Borrow()
 		defer giveBack()

@@ -81,6 +81,7 @@ func (r *TreeRestorer) clear(n *FileNode, path, below string, missing map[*FileN
 			return err
 		}
 	}
+	// Nothing of it is missing.
 	if kept == len(n.children) {
 		return nil
 	}

@@ -121,6 +121,8 @@ func (s *Store) Create(group uint64, from History) (*Image, []string, error) {
 		i.follow(i.Parent)
 	}
 	i.base = s.base
+	// The first one of a group is the way back that is always there: it is never dropped for
+	// others.
 	i.first = !slices.ContainsFunc(s.images, func(j *Image) bool { return j.group == group })
 	i.Directory = filepath.Join(s.Directory, i.ID)
 	if err := os.MkdirAll(i.Pages(), 0o700); err != nil {
@@ -165,6 +167,7 @@ func (s *Store) Commit(i *Image) (dropped []string, err error) {
 	i.Bytes += i.Fresh
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// What is held in memory takes no room in the directory.
 	s.written = i.Bytes
 	i.Bytes += i.held
 	for {

@@ -30,6 +30,7 @@ func EnterIPC(pid int) (queues int, err error) {
 		return -1, fmt.Errorf("enter the namespace of process %d for interprocess communication: %w", pid,
 			err)
 	}
+	// A mount that nobody else sees: the thread has no place where it could look otherwise.
 	context, err := unix.Fsopen("mqueue", unix.FSOPEN_CLOEXEC)
 	if errors.Is(err, unix.ENODEV) {
 		return -1, nil

@@ -120,6 +120,7 @@ func (b *Batch) Put(data []byte) uint64 {
 	s := b.Program
 	address := s.At + dataAt + uint64(len(s.data))
 	s.data = append(s.data, data...)
+	// Some structures have to be at such an address.
 	for len(s.data)%16 != 0 {
 		s.data = append(s.data, 0)
 	}
@@ -234,6 +235,7 @@ func AwaitTraps(tids ...int) (born NewTasks, err error) {
 			if err := ptrace.Continue(tid); err != nil {
 				return born, err
 			}
+		// It has come to the int3 behind the list.
 		case waiting[tid] && event == 0 && status.StopSignal() == unix.SIGTRAP:
 			delete(waiting, tid)
 		default:
@@ -307,6 +309,7 @@ func Single(tid int, at unix.PtraceRegs, name string, number uintptr, arguments 
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
 		}
+		// An interruption that was asked for before, and comes late.
 		if int(status)>>16 == ptrace.EventStop {
 			continue
 		}

@@ -48,6 +48,7 @@ func KnownTo(backend string, state []string) []string {
 	}
 	state = slices.DeleteFunc(slices.Clone(state),
 		func(line string) bool { return strings.HasSuffix(line, ofNobody) })
+	// What CRIU makes otherwise is put into words as it would make it.
 	for n, line := range state {
 		line = sharedMemory.ReplaceAllString(line, " 0 /dev/zero (deleted)")
 		state[n] = strings.Replace(line, "eventfd-semaphore: 1", "eventfd-semaphore: 0", 1)
@@ -80,6 +81,7 @@ func hasSeveral(state []string) bool {
 // Processes describes processes, which must wait in system calls, and the sockets and
 // System V objects in the namespaces of one of them.
 func Processes(pids []int, namespaces int) (state []string, err error) {
+	// They belong to the namespace, and are looked at once.
 	if state, err = visibleIPC(namespaces); err != nil {
 		return nil, err
 	}

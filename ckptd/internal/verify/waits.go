@@ -30,6 +30,7 @@ func visibleCall(pid int, line string) (string, error) {
 		return "", errors.New("it is not in a system call")
 	}
 	text := inCall + f[len(f)-1] + ", stack " + f[len(f)-2]
+	// A thread in a system call shows its number, six arguments, the stack and the place.
 	if len(f) == 9 {
 		number, err := strconv.Atoi(f[0])
 		var arguments [6]uint64
@@ -54,6 +55,7 @@ func WithoutTimed(want, now []string, after time.Duration) (_, _ []string) {
 			moved[thread] = true
 		}
 	}
+	// Both descriptions lose the same threads, so that what is left can be compared.
 	strip := func(state []string) []string {
 		state = slices.DeleteFunc(slices.Clone(state), func(line string) bool {
 			thread, _, found := strings.Cut(line, inCall)

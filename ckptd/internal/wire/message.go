@@ -147,6 +147,7 @@ func Cut(text string, most int) string {
 	text = text[:min(len(text), most)]
 	valid := func(n int) string { return strings.ToValidUTF8(text[:n], "?") }
 	const quotes = 2
+	// JSON is the longer the more of the text there is, so the most that fits is found by halving.
 	over := sort.Search(len(text)+1, func(n int) bool {
 		encoded, _ := json.Marshal(valid(n)) // any text can be
 		return len(encoded)-quotes > most

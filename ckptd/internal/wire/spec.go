@@ -44,6 +44,7 @@ func decodeSpec(b []byte) (peers.Group, error) {
 	if err := decoder.Decode(&s); err != nil {
 		return invalid(err)
 	}
+	// What follows the JSON is not JSON, and is not copied.
 	contents, ok := bytes.CutPrefix(b[decoder.InputOffset():], []byte("\n"))
 	if !ok || len(s.Sizes) != len(s.Group.Files) {
 		return invalid(fmt.Errorf("%d files and %d sizes, and %d bytes after them", len(s.Group.Files),
@@ -53,6 +54,7 @@ func decodeSpec(b []byte) (peers.Group, error) {
 		if size < 0 || size > len(contents) {
 			return invalid(fmt.Errorf("file %d has %d bytes, of which %d are there", i, size, len(contents)))
 		}
+		// The capacity is cut, so that no file can grow into the next.
 		s.Group.Files[i].Content, contents = contents[:size:size], contents[size:]
 	}
 	if len(contents) > 0 {
