@@ -17,6 +17,7 @@ import (
 	"github.com/tandem-mc/tandem/examples/finders/cs"
 	"github.com/tandem-mc/tandem/examples/finders/forks"
 	"github.com/tandem-mc/tandem/examples/finders/kernels"
+	"github.com/tandem-mc/tandem/examples/finders/long"
 	"github.com/tandem-mc/tandem/examples/finders/stealing"
 	"github.com/tandem-mc/tandem/examples/gallery/bug"
 )
@@ -62,6 +63,7 @@ func families() []family {
 		{"cs", "small programs of SCTBench", cs.Bugs()},
 		{"stealing", "work-stealing queues and a stack without locks, after SCTBench", stealing.Bugs()},
 		{"kernels", "kernels of real programs, after SCTBench", kernels.Bugs()},
+		{"long", "programs with some thousand steps", long.Bugs()},
 		{"clock", "programs that rely on how time passes", clock.Bugs()},
 	}
 }
