@@ -34,11 +34,24 @@ type Result struct {
 	// with.
 	Outcomes map[explore.Outcome]int
 	// Saved is the directory from which the check can go on; empty: it has ended, or is not saved.
-	Saved string
+	Saved  string
+	Missed report.Missed // whom the program dialled, or waited for, and no peer is
+	// Vacuous is why the verdict is unknown although every execution is covered: they missed all
+	// of them. Empty: it is not for that.
+	Vacuous string
 	// Summary is the check as a whole in the words of reports, and ImportPath the path of what was
 	// checked. They are known for jobs only.
 	Summary    report.Run
 	ImportPath string
+}
+
+// qualify takes back a verdict that says nothing: nobody was there whom the program talks to.
+func (r *Result) qualify() {
+	if r.Verdict.Kind == explore.Holds && r.Vacuous != "" {
+		r.Verdict.Kind, r.Verdict.Reason = explore.Unknown, r.Vacuous
+	} else {
+		r.Vacuous = ""
+	}
 }
 
 // Violation is an execution that should not be.

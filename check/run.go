@@ -73,7 +73,9 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	case len(r.found.list) > 0:
 		result, _ = r.endedBy("an error ended the search")
 	}
-	result = r.stopSaving(result, err)
+	if result = r.stopSaving(result, err); result != nil {
+		result.qualify()
+	}
 	if r.peers != nil {
 		closeError := r.peers.Close()
 		if r.config.Auditor != nil {
@@ -213,6 +215,8 @@ func (r *run) known() *Result {
 	counts.Add(r.done.Vain) // it is not saved, since it is run again
 	result := &Result{Verdict: r.done.Verdict, Counts: counts, CutOff: r.found.limited,
 		Outcomes: tally.Outcomes}
+	missed := r.config.Dials.Found(r.options.Group)
+	result.Missed, result.Vacuous = missed.Missed, missed.Vacuous
 	if r.peers != nil {
 		known := r.peers.Report()
 		result.Reads, result.Uninstrumented, result.Refusal = known.Reads, known.Uninstrumented, known.Refusal

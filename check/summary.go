@@ -43,7 +43,7 @@ func Summary(o Options, result *Result) report.Run {
 			Waits:          c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
 			SelfChecked: c.SelfChecked, Elapsed: c.Elapsed, CheckpointCounts: checkpointCounts(o, result),
 		},
-		Assumptions: assumptions,
+		Assumptions: assumptions, Missed: result.Missed,
 	}
 }
 

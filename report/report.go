@@ -46,6 +46,7 @@ type Run struct {
 	CutOff      string
 	Counts      Counts
 	Assumptions Assumptions
+	Missed      Missed
 	// ResumeCommand is how to go on with a search that has not ended; empty: that cannot be done.
 	ResumeCommand string
 }
@@ -111,6 +112,22 @@ type CheckpointCounts struct {
 	// them again.
 	Restores int
 	Replayed int
+}
+
+// Missed is who was not there in the executions: whom the program dialled, and who could have
+// connected to it.
+type Missed struct {
+	Dialled   []Dial
+	Clients   []string // addresses at which the program waits for clients
+	Configure []string // what adds these peers, as lines of the configuration
+}
+
+// Dial is an address that the program has dialled, or a name that it has looked up, and where no
+// peer is configured.
+type Dial struct {
+	Address string // 127.0.0.1:6379, udp:127.0.0.1:53, unix:/run/socket; or db.example.com
+	IsName  bool
+	Result  string // what the program got: "connection refused"
 }
 
 // Assumptions is what a verdict rests on besides the bounds.

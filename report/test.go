@@ -1,6 +1,9 @@
 package report
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Test is the verdict on one test function or subtest.
 type Test struct {
@@ -11,6 +14,48 @@ type Test struct {
 	Executions     int    // of the search that it was part of
 	Elapsed        time.Duration
 	Counterexample *Counterexample // of a violation by the test itself, not by its subtests
+	Missed         Missed          // of the search
+}
+
+// Missed is who was not there in the searches of all tests. Each address is named once, whichever
+// tests dialled it, and so is each entry of the configuration.
+func (p TestPackage) Missed() (all Missed) {
+	known := map[string]bool{}
+	fresh := func(text string) bool {
+		was := known[text]
+		known[text] = true
+		return !was
+	}
+	for _, t := range p.Tests {
+		for _, d := range t.Missed.Dialled {
+			if fresh("dialled " + d.Address) {
+				all.Dialled = append(all.Dialled, d)
+			}
+		}
+		for _, at := range t.Missed.Clients {
+			if fresh("client " + at) {
+				all.Clients = append(all.Clients, at)
+			}
+		}
+		for i, entry := range entries(t.Missed.Configure) {
+			if i == 0 && len(all.Configure) > 0 || !fresh("entry "+strings.Join(entry, "\n")) {
+				continue
+			}
+			all.Configure = append(all.Configure, entry...)
+		}
+	}
+	return all
+}
+
+// entries are lines of configuration: the first one, and the entries of the list below it.
+func entries(lines []string) (list [][]string) {
+	for i, line := range lines {
+		if i < 2 || strings.HasPrefix(line, "  - ") {
+			list = append(list, nil)
+		}
+		list[len(list)-1] = append(list[len(list)-1], line)
+	}
+	return list
 }
 
 // TestPackage is the tests of a package. What one of the tests assumes all of them do.

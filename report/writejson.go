@@ -26,6 +26,21 @@ type document struct {
 	Violations []violationElement `json:"violations"`
 	Counts     countsElement      `json:"counts"`
 	Assumed    assumedElement     `json:"assumed"`
+	Missed     *missedElement     `json:"missed,omitempty"`
+}
+
+// missedElement is who was not there, and what adds them to the configuration: lines, without their
+// ends, which make a file of their own or go below a key that is there.
+type missedElement struct {
+	Dialled   []dialElement `json:"dialled,omitempty"`
+	Clients   []string      `json:"clients,omitempty"` // addresses at which the program waits for them
+	Configure []string      `json:"configure"`         // lines
+}
+
+// dialElement is an address, or a name, and what the program got.
+type dialElement struct {
+	Address string `json:"address"`
+	Result  string `json:"result"`
 }
 
 // violationElement is a violation in short.
@@ -79,6 +94,7 @@ func documentOf(run Run, violations []Violation) document {
 		Assumed: assumedElement{a.Strategy, a.Scope, a.Backend, append([]string{}, a.Preemptible...),
 			a.Other},
 	}
+	d.Missed = missedOf(run.Missed)
 	for _, v := range violations {
 		d.Violations = append(d.Violations, violationElement{
 			Outcome: v.Outcome, Message: valid(v.Message), Places: validAll(v.Places),
@@ -87,6 +103,18 @@ func documentOf(run Run, violations []Violation) document {
 		})
 	}
 	return d
+}
+
+// missedOf is nil where all were there. What is missing has lines of configuration, always.
+func missedOf(m Missed) *missedElement {
+	if len(m.Configure) == 0 {
+		return nil
+	}
+	e := &missedElement{Clients: validAll(m.Clients), Configure: validAll(m.Configure)}
+	for _, at := range m.Dialled {
+		e.Dialled = append(e.Dialled, dialElement{valid(at.Address), valid(at.Result)})
+	}
+	return e
 }
 
 // valid replaces bytes that are no UTF-8, which JSON cannot hold.

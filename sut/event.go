@@ -69,6 +69,8 @@ const (
 	Left EventKind = abi.RecordLeft
 	// The last step was the arrival of signal Subject, or of none.
 	Signalled EventKind = abi.RecordSignal
+	// An address that was dialled, or is served, or a part of it: see DialAt.
+	Dialled EventKind = abi.RecordDial
 )
 
 // TickKind is how the clock came to advance.

@@ -54,6 +54,7 @@ const (
 	SocketShutdown Operation = abi.OpSocketShutdown
 	SocketClose    Operation = abi.OpSocketClose
 	PollWait       Operation = abi.OpPollWait
+	Accept         Operation = abi.OpAccept
 	Exit           Operation = abi.OpExit // returning from main, or os.Exit(0)
 	Tick           Operation = abi.OpTick
 	Timer          Operation = abi.OpTimer

@@ -82,7 +82,7 @@ func Write(w io.Writer, packages []report.TestPackage) error {
 // of its own with the reason: a reader that counts cases then sees an error.
 func junitPackage(p report.TestPackage) junitSuite {
 	suite := junitSuite{Name: p.Name, Tests: len(p.Tests), Time: fmt.Sprintf("%.3f", p.Elapsed.Seconds())}
-	suite.Properties = junitAssumptions(p.Assumptions)
+	suite.Properties = junitAssumptions(p.Assumptions, p.Missed())
 	for _, t := range p.Tests {
 		c := junitCase{Class: p.Name, Name: t.Name, Time: fmt.Sprintf("%.3f", t.Elapsed.Seconds())}
 		switch {
@@ -94,7 +94,7 @@ func junitPackage(p report.TestPackage) junitSuite {
 			}
 		case t.Verdict == report.Unknown:
 			suite.Errors++
-			c.Error = &junitResult{Message: words.Printable(t.Reason)}
+			c.Error = &junitResult{Message: words.Printable(t.Reason), Text: text.Missed(t.Missed)}
 		case t.Verdict == report.Errored:
 			suite.Errors++
 			c.Error = junitError(t.Reason)
@@ -120,19 +120,21 @@ func junitError(text string) *junitResult {
 	return &junitResult{Message: words.OneLine(text), Text: strings.ToValidUTF8(text, "?")}
 }
 
-// junitAssumptions names what was not sealed, and the rest; nil if nothing is known. Each property
-// has one value, so a list is several properties of the same name, at most MaxListed.
-func junitAssumptions(a report.Assumptions) *junitProperties {
+// junitAssumptions names what was not sealed, who was not there, and the rest; nil if nothing is
+// known. Each property has one value, so a list is several properties of the same name, at most
+// MaxListed.
+func junitAssumptions(a report.Assumptions, missed report.Missed) *junitProperties {
 	var all junitProperties
 	add := func(name string, values ...string) {
 		for _, v := range values[:min(len(values), printer.MaxListed)] {
 			if v != "" {
-				all.List = append(all.List, junitProperty{name, words.Printable(v)})
+				all.List = append(all.List, junitProperty{name, report.Printable(v)})
 			}
 		}
 	}
 	add("goroutines are preempted only in", a.Preemptible...)
 	add("assumed", a.Other...)
+	add("nobody there", strings.TrimSpace(text.Missed(missed)))
 	add("checkpoint strategy", a.Strategy)
 	add("backend of the checkpoints", a.Backend)
 	add("scope of the I/O cache", a.Scope)

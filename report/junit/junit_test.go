@@ -78,21 +78,23 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 // TestAssumptionsInJUnit: each thing that is assumed is a property of its own, lists are bounded,
 // and where nothing is assumed there is no element for it.
 func TestAssumptionsInJUnit(t *testing.T) {
-	if p := junitAssumptions(report.Assumptions{}); p != nil {
+	if p := junitAssumptions(report.Assumptions{}, report.Missed{}); p != nil {
 		t.Errorf("nothing is assumed: %+v", p)
 	}
 	p := junitAssumptions(report.Assumptions{
 		Preemptible: []string{"a", "b\x1b"}, Other: []string{"", "no faults"}, Strategy: "after-io",
 		Scope: "group",
-	})
+	}, report.Missed{Clients: []string{":80"}})
 	want := []junitProperty{
 		{"goroutines are preempted only in", "a"}, {"goroutines are preempted only in", `b\x1b`},
-		{"assumed", "no faults"}, {"checkpoint strategy", "after-io"}, {"scope of the I/O cache", "group"},
+		{"assumed", "no faults"}, {"nobody there", "nobody connects to :80"},
+		{"checkpoint strategy", "after-io"}, {"scope of the I/O cache", "group"},
 	}
 	if p == nil || !slices.Equal(p.List, want) {
 		t.Errorf("%+v, want %+v", p, want)
 	}
-	many := junitAssumptions(report.Assumptions{Preemptible: slices.Repeat([]string{"x"}, 1000)})
+	thousand := report.Assumptions{Preemptible: slices.Repeat([]string{"x"}, 1000)}
+	many := junitAssumptions(thousand, report.Missed{})
 	if n := len(many.List); n != printer.MaxListed {
 		t.Errorf("%d properties of a thousand packages", n)
 	}

@@ -59,6 +59,7 @@ func WriteTestPackage(w io.Writer, t report.TestPackage, options report.Options)
 		textutil.CountOf(len(t.Tests), "test"),
 		holding(counts[report.Holds]), textutil.Count(counts[report.Violated]),
 		textutil.Count(counts[report.Unknown]), errored, t.Elapsed.Seconds())
+	printMissed(p, t.Missed(), "")
 	if counts[report.Violated] == 0 {
 		printAssumptions(p, t.Assumptions)
 	}

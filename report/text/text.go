@@ -84,6 +84,7 @@ func printAfterSchedule(p *printer.Printer, c *report.Counterexample) {
 	printFailure(p, c)
 	printOutputs(p, c)
 	printRestores(p, c.Steps)
+	printMissing(p, c.Run)
 	printSummary(p, c.Run)
 	printReplay(p, c)
 }
@@ -104,6 +105,9 @@ func printVerdict(p *printer.Printer, run report.Run) {
 	p.Print("  " + words.Printable(run.Program()))
 	for _, line := range run.Details[:min(len(run.Details), printer.MaxListed)] {
 		p.Print("  " + words.Printable(line))
+	}
+	if run.Verdict != report.Violated {
+		printMissed(p, run.Missed, run.Reason)
 	}
 	if run.CutOff != "" && run.Verdict == report.Unknown {
 		for line := range strings.Lines(run.CutOff) {

@@ -21,6 +21,7 @@ func WriteViolations(w io.Writer, run report.Run, violations []report.Violation,
 	for i, v := range violations {
 		printViolation(p, i+1, v)
 	}
+	printMissing(p, run)
 	run.Reason = "" // has been said
 	printSummary(p, run)
 	_, err := w.Write(p.Bytes())

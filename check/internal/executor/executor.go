@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/audit"
+	"github.com/tandem-mc/tandem/check/internal/dials"
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/check/internal/modules"
@@ -20,7 +21,7 @@ import (
 )
 
 // Config says what the executors of a check run, and what is to be known of it. It does not change
-// once there is one.
+// once there is one, but for Dials.
 type Config struct {
 	Program *sut.Program
 	Package string         // as the user named it
@@ -28,6 +29,7 @@ type Config struct {
 	Peers   *driver.Driver // nil: there are none
 	Auditor *audit.Auditor // of scope auto; else nil
 	Modules *modules.Set   // see modules.Finder; may be nil
+	Dials   dials.Set      // of all executions
 
 	Depth     int  // greatest number of transitions in an execution; 0: no other than the log's
 	Leaks     bool // goroutines that are left blocked for ever are violations
@@ -177,6 +179,10 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	}
 	x.modules.Note(x.config.Program, x.config.Modules, log.Events[from.Same:])
 	translated, err := x.translator.Log(log, from)
+	x.config.Dials.Note(log.Events, from.Same)
+	if err == nil && x.config.waitsForClients(log) {
+		translated.Outcome = explore.Completed
+	}
 	if err == nil {
 		err = x.auditSample(schedule, len(translated.Transitions))
 	}

@@ -41,3 +41,13 @@ func (c *Config) logLimit() string {
 	}
 	return limit + ", which cannot be raised)"
 }
+
+// waitsForClients notes where a program waits for clients that nobody is: it is in no deadlock.
+func (c *Config) waitsForClients(log *sut.Log) bool {
+	if c.Worker.Environment.Clients > 0 {
+		return false // they do not come, or wait themselves
+	}
+	at := narrate.WaitsForClients(log)
+	c.Dials.Wait(at)
+	return len(at) > 0
+}

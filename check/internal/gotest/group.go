@@ -13,8 +13,11 @@ import (
 
 // Found is what a search has found out about a group.
 type Found struct {
-	Verdict    explore.Verdict
-	CutOff     string // which limits cut executions off, a line each
+	Verdict explore.Verdict
+	CutOff  string // which limits cut executions off, a line each
+	Missed  report.Missed
+	// Vacuous is why the executions, though all are covered, say nothing; "": they do.
+	Vacuous    string
 	Violations []Violation
 	// Refused is what an execution has printed that did what cannot be checked; nil if none did.
 	Refused []byte
@@ -188,6 +191,9 @@ func (g *Group) verdicts(found Found, failure error, done report.Verdict,
 // verdict says what is known of one test. below is the worst verdict of its subtests.
 func (g *Group) verdict(name string, found Found, failure error, below report.Verdict) Verdict {
 	v := Verdict{Test: report.Test{Name: name, Skipped: g.skips[name]}}
+	if name == g.name {
+		v.Missed = found.Missed
+	}
 	own, failed := g.failed[name]
 	switch {
 	case failed && own < len(found.Violations):
@@ -205,6 +211,8 @@ func (g *Group) verdict(name string, found Found, failure error, below report.Ve
 		if first, _, _ := strings.Cut(found.CutOff, "\n"); first != "" {
 			v.Reason += ": " + first
 		}
+	case found.Vacuous != "":
+		v.Verdict, v.Reason = report.Unknown, found.Vacuous
 	case below == report.Unknown:
 		v.Verdict, v.Reason = report.Unknown, "what a subtest does is unknown"
 	default:

@@ -103,6 +103,10 @@ func (n *narrator) narrate() *report.Counterexample {
 			n.exchange()
 		case sut.Signalled:
 			n.signal(e)
+		case sut.Dialled:
+			if d, ok := sut.DialAt(n.log.Events, i); ok {
+				addDial(n.result.Steps, current, d)
+			}
 		case sut.Ended:
 			n.ended[n.names[e.Subject]] = true
 		}

@@ -114,7 +114,21 @@ const (
 	// A goroutine that is left blocked when the program ends, or, not at a point, in a deadlock.
 	RecordLeft
 	RecordSignal // a the signal that arrives, 0 for none
+	// An address that was dialled, or is served: ready its network and flags, number port |
+	// errno<<16, a and b the IP address; or, of a name, number its length | errno<<16, a and b 16
+	// bytes of it. Open what those that are to accept wait for.
+	RecordDial
 	RecordKinds
+)
+
+// What a recordDial has beside its network.
+const (
+	DialName    = NetworkCount // in place of a network: a name that was looked up
+	DialNetwork = 7            // the bits of the network
+	// Dialled: the program serves the address, or has done so. Served: the program has chosen it.
+	DialOwn    = 1 << 3
+	DialServes = 1 << 4 // it is not dialled, but served
+	DialMore   = 1 << 5 // the name goes on
 )
 
 // Flags of a transition.

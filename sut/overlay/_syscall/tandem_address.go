@@ -198,6 +198,9 @@ func tandemBind(fd int, e *tandemEndpoint, a tandemAddress) Errno {
 	}
 	e.local, e.bound = a, true
 	tandemNames = append(tandemNames, e)
+	if e.chosen && e.kind == SOCK_DGRAM {
+		e.noteServing()
+	}
 	if e.chosen && e.toldWhenBound() {
 		return e.openDatagrams(opBind, nil)
 	}

@@ -246,6 +246,9 @@ func (e *tandemEndpoint) queueMessages(p []byte) {
 		switch kind {
 		case messageError:
 			e.fault = errno
+			if e.connected {
+				e.noteDial(&e.remote, errno)
+			}
 		case messageFailed:
 			e.failed = errno
 		default:

@@ -7,6 +7,15 @@ const tandemMaxBacklog = 4096 // as Linux has it
 // tandemListen makes a bound socket one that accepts connections.
 func tandemListen(fd, backlog int) Errno {
 	e := tandemEndpoints[fd]
+	before := e.listening
+	errno := e.listen(fd, backlog)
+	if errno == 0 && !before {
+		e.noteServing()
+	}
+	return errno
+}
+
+func (e *tandemEndpoint) listen(fd, backlog int) Errno {
 	if e.kind == SOCK_DGRAM {
 		return EOPNOTSUPP
 	}
@@ -118,19 +127,30 @@ func (e *tandemEndpoint) closeListener() {
 func tandemConnect(fd int, address unsafe.Pointer, length uintptr) Errno {
 	e := tandemEndpoints[fd]
 	a, errno := tandemReadAddress(e.domain, address, length)
-	switch {
-	case errno != 0:
+	if errno != 0 {
 		return errno
+	}
+	if a.isAny() && e.domain != AF_UNIX {
+		a.ip = tandemLoopback(a.isFour())
+	}
+	switch {
 	case e.kind == SOCK_DGRAM:
-		return e.connectDatagram(fd, a)
+		if errno = e.connectDatagram(fd, a); errno == 0 {
+			return 0 // nobody knows yet whether there is anybody
+		}
 	case e.connected || e.listening:
 		return EISCONN
 	case e.domain == AF_UNIX:
-		return e.connectUnix(fd, a)
+		errno = e.connectUnix(fd, a)
+	default:
+		errno = e.connectStream(fd, a)
 	}
-	if a.isAny() {
-		a.ip = tandemLoopback(a.isFour())
-	}
+	e.noteDial(&a, errno)
+	return errno
+}
+
+// connectStream connects to an IP address.
+func (e *tandemEndpoint) connectStream(fd int, a tandemAddress) Errno {
 	e.pointConnect(fd, &a)
 	l := tandemLookUp(e.kind, &a, isListening)
 	switch {

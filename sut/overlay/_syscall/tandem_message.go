@@ -100,6 +100,7 @@ func (e *tandemEndpoint) sendDatagram(fd int, p []byte, flags int, to *tandemAdd
 	case to.isMulticast() && tandemHasPeers():
 		tandemRefuseCall("a datagram to several receivers (multicast, broadcast)")
 	case !to.isOwn():
+		e.noteDial(to, ENETUNREACH)
 		return 0, ENETUNREACH
 	}
 	e.bindAny()
@@ -136,11 +137,15 @@ func (e *tandemEndpoint) sendOver(fd int, p []byte, to *tandemAddress) (int, Err
 	}
 	switch d := find(); {
 	case d != nil:
+		if !e.reached {
+			e.reached = true
+			e.noteDial(to, 0)
+		}
 		d.deliver(p, from)
 	case to.maybeOfPeers():
 		return e.sendForeign(p, to, fault)
 	default:
-		e.undeliverable(p)
+		e.undeliverable(p, to)
 	}
 	return len(p), 0
 }
@@ -167,13 +172,15 @@ func (d *tandemEndpoint) deliver(p []byte, from tandemAddress) {
 
 // undeliverable is for a datagram to where nobody is. Who is connected learns it;
 // a question to a name server has its answer.
-func (e *tandemEndpoint) undeliverable(p []byte) {
+func (e *tandemEndpoint) undeliverable(p []byte, to *tandemAddress) {
 	if e.connected && e.remote.port == tandemDomainPort {
 		if answer := tandemNoSuchName(p); answer != nil {
+			tandemNoteQuestion(p)
 			e.deliver(answer, e.remote)
 			return
 		}
 	}
+	e.noteDial(to, ECONNREFUSED)
 	if e.connected {
 		tandemTouch(opSendTo, &e.in.queue, accessWrite)
 		e.fault = ECONNREFUSED
@@ -214,7 +221,12 @@ func (e *tandemEndpoint) sendUnixDatagram(fd int, p []byte, flags int, to *tande
 		tandemSocketPoint(opSendTo, uintptr(fd), tandemAddressQueue(e, to), 0)
 	}
 	if d, errno = tandemFindUnix(e.kind, to); errno != 0 {
+		e.noteDial(to, errno)
 		return 0, errno
+	}
+	if !e.reached {
+		e.reached = true
+		e.noteDial(to, 0)
 	}
 	d.deliver(p, e.local)
 	return len(p), 0
@@ -232,9 +244,6 @@ func (e *tandemEndpoint) connectDatagram(fd int, a tandemAddress) Errno {
 		}
 		e.remote, e.connected = a, true
 		return 0
-	}
-	if a.isAny() {
-		a.ip = tandemLoopback(a.isFour())
 	}
 	if a.isMulticast() && tandemHasPeers() {
 		tandemRefuseCall("datagrams to several receivers (multicast, broadcast)")

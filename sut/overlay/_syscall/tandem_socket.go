@@ -86,9 +86,11 @@ type tandemEndpoint struct {
 	foreign bool // connected to a peer, or the peers can connect
 	number  uint32
 	// What the peer sends does not arrive, and from the next operation on nothing else does.
-	mute   bool
-	alone  bool // nobody answers to its connect
-	spared bool // faults of the network leave it alone
+	mute  bool
+	alone bool // nobody answers to its connect
+	// It has sent a datagram to another socket of the program.
+	reached bool
+	spared  bool // faults of the network leave it alone
 
 	beyond  *tandemFlow // of a datagram socket that the peers know: what it sends to them
 	open    bool        // it can send to any of them

@@ -18,6 +18,9 @@ func tandemBindUnix(fd int, e *tandemEndpoint, a tandemAddress) Errno {
 			return errno
 		}
 		n.socket, e.local, e.bound = e, a, true
+		if e.kind == SOCK_DGRAM {
+			e.noteServing()
+		}
 		if e.toldWhenBound() {
 			tandemSocketPoint(opBind, uintptr(fd), nil, 0)
 			return e.openDatagrams(opBind, nil)

@@ -1,0 +1,127 @@
+package dials
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
+)
+
+// maxEntries bounds how many peers are suggested.
+const maxEntries = 3
+
+// profiles are those of servers that are known by their port.
+var profiles = map[uint16]string{
+	1883: "mosquitto", 2379: "etcd", 3306: "mariadb", 4222: "nats", 5432: "postgres", 5672: "rabbitmq",
+	6379: "redis", 11211: "memcached",
+}
+
+// anyCommand is for the user to fill in.
+const anyCommand = "    command: [PROGRAM, ARGUMENTS]"
+
+// configuration is what makes peers of what is missing, as lines of the configuration; empty if
+// nothing is.
+func configuration(missing []target, waited []proxy.Address) (lines []string) {
+	entries := 0
+	entry := func(text ...string) {
+		if entries++; entries <= maxEntries {
+			lines = append(lines, text...)
+		}
+	}
+	for _, at := range missing {
+		entry(at.server(entries + 1)...)
+	}
+	for _, a := range waited {
+		entry(client(a, entries+1)...)
+	}
+	if entries == 0 {
+		return nil
+	}
+	if entries > maxEntries {
+		lines = append(lines, "  # and so on")
+	}
+	return append([]string{"peers:"}, lines...)
+}
+
+// server is an entry of a peer that is at a target.
+func (t target) server(number int) []string {
+	if t.name != "" {
+		return []string{"  - name: " + t.name, anyCommand, "    listen: 127.0.0.1:PORT"}
+	}
+	listen, comment := t.Address, ""
+	if !t.Network.IsUnix() && !t.At.Addr().IsLoopback() {
+		listen.At = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), t.At.Port())
+		comment = "  # peers are on loopback: have the program dial that"
+	}
+	if name, ok := profiles[listen.At.Port()]; ok && listen.Network == proxy.TCP {
+		return []string{"  - {profile: " + name + "}" + comment}
+	}
+	return []string{
+		fmt.Sprintf("  - name: peer%d", number), anyCommand, "    listen: " + written(listen) + comment,
+	}
+}
+
+// client is an entry of a peer that connects to an address of the program.
+func client(a proxy.Address, number int) []string {
+	name := fmt.Sprintf("  - name: client%d", number)
+	if a.Network == proxy.TCP {
+		return []string{name,
+			fmt.Sprintf("    command: [curl, \"http://{sut}:%d/\"]  # or another client", a.At.Port()),
+			fmt.Sprintf("    after: listen %d", a.At.Port()),
+		}
+	}
+	where := written(a)
+	if a.Network == proxy.UDP {
+		where = fmt.Sprintf("udp:%d", a.At.Port())
+	}
+	return []string{name, anyCommand, "    after: listen " + strings.Trim(where, `"`)}
+}
+
+// written is an address as the configuration has it.
+func written(a proxy.Address) string {
+	text := a.At.String()
+	if a.Network.IsUnix() {
+		text = strings.TrimPrefix(a.String(), a.Network.String()+" ")
+		if rest, ok := strings.CutPrefix(text, peers.ScratchDirectory); ok {
+			text = peers.Scratch + rest
+		}
+	}
+	if a.Network != proxy.TCP {
+		text = a.Network.String() + ":" + text
+	}
+	if strings.ContainsAny(text, "[]{}") {
+		return `"` + text + `"`
+	}
+	return text
+}
+
+// text is the target as people write it.
+func (t target) text() string {
+	if t.name != "" {
+		return t.name
+	}
+	return strings.Replace(t.String(), " ", ":", 1)
+}
+
+// loopback is the target, or the first loopback address with its port, if it is another one.
+func (t target) loopback() target {
+	if t.At.Addr().IsLoopback() && t.At.Addr().Is6() {
+		t.At = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), t.At.Port())
+	}
+	return t
+}
+
+// reachable are addresses at which clients find the program: of all addresses, the port.
+func reachable(list []proxy.Address) (texts []string) {
+	for _, a := range list {
+		text := target{Address: a}.text()
+		if a.At.IsValid() && a.At.Addr().IsUnspecified() {
+			text = strings.Replace(text, a.At.Addr().String(), "", 1)
+			text = strings.Replace(text, "[]", "", 1)
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}

@@ -1,0 +1,211 @@
+// Package dials tells whom the executions of a check have dialled though nobody was there, and for
+// which clients they waited that nobody is. A verdict that rests on that alone says nothing.
+package dials
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Set collects what the executions of one search have dialled. It is safe for concurrent use.
+type Set struct {
+	mu      sync.Mutex
+	failed  map[target]syscall.Errno // the first result of each that was not there
+	own     map[target]bool          // the program serves it, at least in some executions
+	reached bool                     // there was a connection, or a message
+	served  []proxy.Address
+	waited  []proxy.Address // by executions that end there, since nobody connects
+}
+
+// target is what can be dialled: an address, or a name.
+type target struct {
+	proxy.Address
+	name string
+}
+
+// Note looks at the events of an execution. Those before the first ones were there before.
+func (s *Set) Note(events []sut.Event, first int) {
+	for first > 0 && first < len(events) && events[first].Kind == sut.Dialled {
+		first-- // a name may have begun there
+	}
+	for i := first; i < len(events); i++ {
+		switch events[i].Kind {
+		case sut.Dialled:
+			if d, ok := sut.DialAt(events, i); ok {
+				s.add(d)
+			}
+		case sut.Delivered:
+			s.mu.Lock()
+			s.reached = true
+			s.mu.Unlock()
+		}
+	}
+}
+
+func (s *Set) add(d sut.Dial) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed == nil {
+		s.failed, s.own = map[target]syscall.Errno{}, map[target]bool{}
+	}
+	at := target{d.Address, strings.TrimSuffix(d.Name, ".")}
+	if d.Serves {
+		if !slices.Contains(s.served, d.Address) {
+			s.served = append(s.served, d.Address)
+		}
+		return
+	}
+	if d.Own {
+		s.own[at] = true
+	}
+	if !nobody(d.Result) {
+		s.reached = true
+	} else if _, known := s.failed[at]; !known {
+		s.failed[at] = d.Result
+	}
+}
+
+// nobody reports whether a result is that of an address where nobody is.
+func nobody(result syscall.Errno) bool {
+	switch result {
+	case syscall.ECONNREFUSED, syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EADDRNOTAVAIL,
+		syscall.ENOENT, syscall.ENOTDIR:
+		return true
+	}
+	return false
+}
+
+// Wait notes that an execution ends while the program waits for clients at some addresses.
+func (s *Set) Wait(at []proxy.Address) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range at {
+		if !slices.Contains(s.waited, a) {
+			s.waited = append(s.waited, a)
+		}
+	}
+}
+
+// Found says whom the executions missed, where the peers are those of a group, which may be nil.
+func (s *Set) Found(group *peers.Group) Found {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	missing := s.missing(group)
+	f := Found{Missed: report.Missed{Clients: reachable(s.waited)}}
+	for _, at := range missing {
+		f.Dialled = append(f.Dialled, report.Dial{
+			Address: at.text(), IsName: at.name != "", Result: s.result(at),
+		})
+	}
+	switch {
+	case len(s.waited) > 0:
+		f.Vacuous = "nobody connects to " + strings.Join(f.Clients, ", ") +
+			": the program waits for clients, and none is configured"
+	case len(missing) > 0 && !s.reached && s.allMissing(group):
+		f.Vacuous = "every connection was refused, since no peer is configured"
+	}
+	f.Configure = configuration(missing, s.waited)
+	return f
+}
+
+// Found is whom the executions of a search missed.
+type Found struct {
+	report.Missed
+	// Vacuous is why the search has said nothing about the program, although every execution is
+	// covered; "": it has.
+	Vacuous string
+}
+
+// missing are the targets where a peer would have been, in the order of their texts. Of several
+// loopback addresses with one port, one is among them.
+func (s *Set) missing(group *peers.Group) (list []target) {
+	known := map[target]bool{}
+	for at := range s.failed {
+		if s.isOwn(at) || isConfigured(at, group) {
+			continue
+		}
+		if one := s.merged(at); !known[one] {
+			known[one] = true
+			list = append(list, one)
+		}
+	}
+	slices.SortFunc(list, func(a, b target) int { return strings.Compare(a.text(), b.text()) })
+	return list
+}
+
+// merged is a target, or the other loopback address with the same port, which stands for both.
+func (s *Set) merged(at target) target {
+	if four := at.loopback(); four != at {
+		if _, known := s.failed[four]; known {
+			return four
+		}
+	}
+	return at
+}
+
+// result is what the program got.
+func (s *Set) result(missing target) string {
+	var results []syscall.Errno
+	for at, result := range s.failed {
+		if s.merged(at) == missing {
+			results = append(results, result)
+		}
+	}
+	if missing.name != "" {
+		return "no such host"
+	}
+	return cmp.Or(slices.Max(results).Error(), "connection refused")
+}
+
+// allMissing reports whether nothing was dialled that the program serves, or a peer.
+func (s *Set) allMissing(group *peers.Group) bool {
+	for at := range s.failed {
+		if s.isOwn(at) || isConfigured(at, group) {
+			return false
+		}
+	}
+	return true
+}
+
+// isOwn reports whether the program serves an address, though perhaps not when it is dialled.
+func (s *Set) isOwn(at target) bool {
+	return s.own[at] || slices.ContainsFunc(s.served, func(a proxy.Address) bool {
+		return at.name == "" && isThere(a, at.Address)
+	})
+}
+
+// isConfigured reports whether a peer of a group is at an address.
+func isConfigured(at target, group *peers.Group) bool {
+	if group == nil || at.name != "" {
+		return false
+	}
+	for _, p := range group.Peers {
+		listens, _ := p.Addresses() // what is wrong with them was found before
+		if slices.ContainsFunc(listens, func(a proxy.Address) bool { return isThere(a, at.Address) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isThere reports whether who listens at an address is meant by another one. The loopback addresses
+// of IPv4 and IPv6 stand for each other: localhost leads to both.
+func isThere(listens, dialled proxy.Address) bool {
+	if listens.Network != dialled.Network {
+		return false
+	}
+	if listens.Network.IsUnix() {
+		return listens.Path == dialled.Path
+	}
+	at, to := listens.At.Addr(), dialled.At.Addr()
+	return listens.At.Port() == dialled.At.Port() && to.IsLoopback() &&
+		(at == to || at.IsUnspecified() || at.Is6() != to.Is6())
+}

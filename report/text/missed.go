@@ -1,0 +1,78 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/internal/printer"
+	"github.com/tandem-mc/tandem/report/internal/words"
+)
+
+// maxMissed bounds how many addresses are named.
+const maxMissed = 6
+
+// printMissed says where no peer was, and how to add one. Nothing is said where all were there, and
+// nothing that the reason of the verdict has said.
+func printMissed(p *printer.Printer, m report.Missed, reason string) {
+	for i, d := range m.Dialled {
+		if i == maxMissed {
+			p.Printf("  and %s more", textutil.CountOf(len(m.Dialled)-maxMissed, "address"))
+			break
+		}
+		p.Print("  " + words.Printable(dialled(d)))
+	}
+	if text := nobodyConnects(m); len(m.Clients) > 0 && !strings.HasPrefix(reason, text) {
+		p.Print("  " + words.Printable(text))
+	}
+	if len(m.Configure) == 0 {
+		return
+	}
+	p.Print("  to add " + added(m) + ", in tandem.yaml beside the package, or in a file that -c names:")
+	// The lines keep their indentation, so that they can be copied.
+	for _, line := range m.Configure[:min(len(m.Configure), printer.MaxListed)] {
+		p.Print("    " + words.Printable(line))
+	}
+}
+
+// Missed says who was not there in the executions, and how to add them; empty if all were there.
+func Missed(m report.Missed) string {
+	p := printer.New(report.Options{})
+	printMissed(p, m, "")
+	return p.String()
+}
+
+// printMissing is printMissed beside a violation. It comes late there: the violation is one whoever
+// was there, but an address without a peer may be why.
+func printMissing(p *printer.Printer, run report.Run) {
+	if len(run.Missed.Configure) > 0 && run.Verdict == report.Violated {
+		p.Heading("Nobody there")
+		printMissed(p, run.Missed, run.Reason)
+	}
+}
+
+// dialled says what the program got, and why.
+func dialled(d report.Dial) string {
+	if d.IsName {
+		return fmt.Sprintf("%s was looked up: %s, since no peer has that name", d.Address, d.Result)
+	}
+	return fmt.Sprintf("%s was dialled: %s, since no peer is configured there", d.Address, d.Result)
+}
+
+// nobodyConnects is what the reason of a verdict that rests on it begins with, too: then it is not
+// said twice.
+func nobodyConnects(m report.Missed) string {
+	return "nobody connects to " + strings.Join(m.Clients, ", ")
+}
+
+// added is what the lines of configuration add.
+func added(m report.Missed) string {
+	switch n := len(m.Dialled) + len(m.Clients); {
+	case n > 1:
+		return "them"
+	case len(m.Clients) > 0:
+		return "a client"
+	}
+	return "a peer"
+}
