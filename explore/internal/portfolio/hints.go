@@ -37,8 +37,10 @@ type pair struct{ first, second int }
 type reached struct {
 	first  bool // of a race
 	second bool
-	closes bool // something that a channel operation meets and that waits for nothing
-	again  bool // the goroutine has used an object of it before
+	// it accesses an object that several goroutines do, of which one changes it
+	contested bool
+	closes    bool // something that a channel operation meets and that waits for nothing
+	again     bool // the goroutine has used an object of it before
 }
 
 type touch struct {
@@ -109,17 +111,21 @@ const (
 	promiseAgain   = 40
 	promiseBetween = 30
 	promiseRace    = 20
+
+	promiseContested = 10
 )
 
 // order holds back what something else might overtake: a transition that is the first of a race.
 func (f *finder) order() {
 	f.races()
+	f.contest()
 	f.classify()
 	for _, c := range f.classes {
-		if !c.races {
-			continue
+		if c.races {
+			f.hold(c.place, 0, c.promise, c.events[0])
+		} else {
+			f.hold(c.place, 1, c.promise, c.events[0])
 		}
-		f.hold(c.place, 0, c.promise, c.events[0])
 		if len(c.goroutines) > 1 {
 			f.hold(c.place, 1, c.promise, c.goroutines...)
 			f.hold(c.place, 2, c.promise, c.goroutines[len(c.goroutines)-1])
@@ -132,22 +138,48 @@ func (f *finder) order() {
 	f.between()
 }
 
+// contest finds the transitions that access what several goroutines do. Only the last of them is in
+// a race with what comes after it, but what comes before may be overtaken with it.
+func (f *finder) contest() {
+	type use struct {
+		by              core.GoroutineID
+		shared, changed bool
+	}
+	uses := map[core.ObjectID]use{}
+	for i := range f.e.Transitions {
+		x := &f.e.Transitions[i]
+		for _, a := range x.Accesses {
+			u, known := uses[a.Object]
+			u.shared = u.shared || known && u.by != x.Goroutine
+			u.changed = u.changed || a.Kind != core.Read
+			u.by = x.Goroutine
+			uses[a.Object] = u
+		}
+	}
+	for i := range f.e.Transitions {
+		x := &f.e.Transitions[i]
+		f.reach[i].contested = !x.Barrier && slices.ContainsFunc(x.Accesses, func(a core.Access) bool {
+			return a.Object != 0 && uses[a.Object].shared && uses[a.Object].changed
+		})
+	}
+}
+
 // class is what the transitions at a place have in common.
 type class struct {
 	place      uint64
-	events     []int // which are the first of a race, or at least the second
+	events     []int // which are the first of a race, or others if none is
 	goroutines []int // the first event of each
 	races      bool  // one is the first
 	promise    int
 }
 
-// classify puts the transitions that are in races into classes.
+// classify puts the transitions that may be overtaken into classes.
 func (f *finder) classify() {
 	known := map[uint64]*class{}
 	seen := map[touch]bool{} // of a place by a goroutine
 	for i := range f.reach {
 		r, x := &f.reach[i], &f.e.Transitions[i]
-		if !r.first && !r.second {
+		if !r.first && !r.second && !r.contested {
 			continue
 		}
 		c := known[x.Place]
@@ -161,9 +193,7 @@ func (f *finder) classify() {
 		if r.first || !c.races {
 			c.events = append(c.events, i)
 		}
-		if r.first {
-			c.promise = max(c.promise, r.promise())
-		}
+		c.promise = max(c.promise, r.promise())
 		at := touch{x.Goroutine, core.ObjectID(x.Place)}
 		if !seen[at] && len(c.goroutines) < core.MaxHolds {
 			c.goroutines = append(c.goroutines, i)
@@ -203,6 +233,8 @@ func (f *finder) next(i int) int {
 
 func (r *reached) promise() int {
 	switch {
+	case !r.first:
+		return promiseContested
 	case r.closes:
 		return promiseClose
 	case r.again:

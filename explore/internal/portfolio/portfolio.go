@@ -138,6 +138,9 @@ func (s *Search) Counted() core.Verdict {
 // That was the best order for the programs of examples/finders.
 const perTurn = 3
 
+// aimedTurns is after how many turns two of three are samples: the best aims come first.
+const aimedTurns = 3
+
 // quota is how many executions there are to be aside before the one of the tree that comes after so
 // many. It grows with that number, and depends on nothing that depends on who explores subtrees.
 func (s *Search) quota(systematic int) int {
@@ -152,7 +155,7 @@ func (s *Search) quota(systematic int) int {
 // prefersSample reports whether the next execution aside is a sample although there are aims left.
 func (s *Search) prefersSample() bool {
 	n := s.phases.Aside() - s.aims.urgent
-	return !s.explored && n >= 0 && n%perTurn == 1
+	return !s.explored && n >= 0 && (n%perTurn == 1 || n%perTurn == 2 && n >= aimedTurns*perTurn)
 }
 
 // owes reports whether an execution aside comes before the next one of the tree.

@@ -1,0 +1,137 @@
+package portfolio
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/explore/internal/codec"
+	"github.com/tandem-mc/tandem/explore/internal/core"
+	"github.com/tandem-mc/tandem/explore/internal/dpor"
+	"github.com/tandem-mc/tandem/explore/internal/testkit"
+)
+
+// learnt are the aims after the first execution of a program.
+func learnt(p *testkit.Program, early int) *aims {
+	a := newAims(core.Limits{}, early)
+	a.learn(&testkit.Run(p, core.Schedule{}, 0).Log)
+	return &a
+}
+
+// TestAims: the first aimed schedules of a program, and what they come to.
+func TestAims(t *testing.T) {
+	for name, test := range map[string]struct {
+		program string
+		early   int
+		want    []string // outcomes of the first schedules, in order
+	}{
+		"a cycle comes first": {"main: go p; go q; recv r0 c\np: lock m; lock n; unlock n; unlock m; send c 1\n" +
+			"q: lock n; lock m; unlock m; unlock n; load r0 x", 0, []string{"deadlock"}},
+		"what comes between a load and a store": {"main: go p; load r0 x; inc x r0; load r0 x; assert r0 2\n" +
+			"p: load r0 x; inc x r0", 0, []string{"assertion failed main: r0 is 1, not 2"}},
+		"nothing can be overtaken": {"main: go p; load r0 x\np: load r0 x", 0, nil},
+		"another alternative": {"main: choose r0 2; assert r0 0", 0,
+			[]string{"assertion failed main: r0 is 1, not 0"}},
+		"a counter below zero": {"main: go p; load r0 x; add w 1; wait w\np: done w", 0,
+			[]string{"panicked p: negative counter"}},
+		"time passes": {"main: go p; load r0 x; assert r0 0\np: sleep 1; store x 1", 2,
+			[]string{"completed", "assertion failed main: r0 is 1, not 0"}},
+		"time does not pass": {"main: go p; load r0 x; assert r0 0\np: sleep 1; store x 1", 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := testkit.ParseProgram(test.program)
+			a := learnt(p, test.early)
+			var got []string
+			for a.left() > 0 && len(got) < len(test.want) {
+				got = append(got, testkit.Run(p, a.next(), 0).Outcome())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("outcomes (-want +got):\n%s", diff)
+			}
+			if test.want == nil && a.left() > 0 {
+				t.Errorf("%d schedules are aimed", a.left())
+			}
+		})
+	}
+}
+
+// TestAimsAreFew: one for each class, however often it is there, and not more than the bound.
+func TestAimsAreFew(t *testing.T) {
+	loop := testkit.ParseProgram("main: go p; go p; go p; go p\np: lock m; inc x r0; unlock m")
+	long := testkit.ParseProgram("main: go p; go q\np: " + strings.Repeat("store x 1; ", 300) +
+		"\nq: " + strings.Repeat("store x 2; ", 300))
+	if few, many := learnt(loop, 0), learnt(long, 0); few.left() > 12 || many.left() != mostAims {
+		t.Errorf("%d and %d schedules", few.left(), many.left())
+	}
+	a := learnt(loop, 0)
+	before := a.left()
+	a.learn(&testkit.Run(loop, core.Schedule{Seed: 7}, 0).Log)
+	if a.left() != before {
+		t.Errorf("%d schedules, and %d after an execution that comes to the same places", before, a.left())
+	}
+}
+
+// TestAimsSaved: what is left is the same after it was saved, and again.
+func TestAimsSaved(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes, testkit.Channels,
+			testkit.Choices, testkit.Times)}.Generate(t)
+		a, again := learnt(p, 2), newAims(core.Limits{}, 2)
+		for range rapid.IntRange(0, a.left()).Draw(t, "begun") {
+			a.next()
+		}
+		var e codec.Encoder
+		a.save(&e, false)
+		d := codec.Decoder{Data: slices.Clone(e.Data)}
+		if again.resume(&d); d.Problem != "" || len(d.Data) > 0 {
+			t.Fatalf("%s, %d bytes are left", d.Problem, len(d.Data))
+		}
+		for a.left() > 0 {
+			if x, y := a.next(), again.next(); !x.Equal(&y) {
+				t.Fatalf("%+v, saved as %+v", x, y)
+			}
+		}
+		if again.left() > 0 {
+			t.Fatalf("%d schedules more", again.left())
+		}
+	})
+}
+
+// TestQuota: the number of executions aside never falls, and is half of a long search.
+func TestQuota(t *testing.T) {
+	s := New(dpor.New(), 1, 0, core.Bounds{})
+	s.aims.queue = make([]aim, 40)
+	last := 0
+	for n := 1; n <= 100_000; n++ {
+		quota := s.quota(n)
+		if quota < last {
+			t.Fatalf("%d aside after %d, and %d after %d", last, n-1, quota, n)
+		}
+		if last = quota; n < 1000 && quota > 300 || n >= 1000 && (quota > n || 2*quota < n) {
+			t.Fatalf("%d aside after %d", quota, n)
+		}
+	}
+}
+
+// TestPhases: what the parts have done, in words.
+func TestPhases(t *testing.T) {
+	var p core.Phases
+	if p.String() != "" {
+		t.Errorf("%q of a search that has done nothing", p)
+	}
+	for _, x := range []struct {
+		by       core.Phase
+		violates bool
+	}{{core.Systematic, false}, {core.Aimed, false}, {core.Sampled, true}, {core.Systematic, true}} {
+		p.Note(x.by, x.violates)
+	}
+	want := "a portfolio of searches: 2 systematic, 1 aimed and 1 sampled executions; " +
+		"the first violation was execution 3, which was sampled"
+	if got := fmt.Sprint(p); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
