@@ -85,8 +85,10 @@ func (r Request) options(before time.Duration) (Options, error) {
 	if o.Audited = config.Scope == "auto"; o.Audited || config.Scope == iocache.Connection.String() {
 		o.Scope = iocache.Connection
 	}
+	search := r.Search
+	search.Punctual = search.Punctual || config.Group != nil // peers answer before deadlines
 	o.Again = func() *explore.Search {
-		s, _ := r.Search.newSearch(config.Bounds, before) // the first time there was no error
+		s, _ := search.newSearch(config.Bounds, before) // the first time there was no error
 		return s
 	}
 	if o.Strategy, err = strategy.ByName(config.Strategy); err != nil {
@@ -100,7 +102,7 @@ func (r Request) options(before time.Duration) (Options, error) {
 		return o, fmt.Errorf("--isolation %s: there is no such isolation: choose snapshot or fork",
 			r.Isolation)
 	}
-	o.Search, err = r.Search.newSearch(config.Bounds, before)
+	o.Search, err = search.newSearch(config.Bounds, before)
 	return o, err
 }
 

@@ -88,7 +88,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 		"use the shared checkpoint daemon that listens at `socket` (see tandem ckptd)")
 	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf("how much memory, in `MiB`, "+
 		"checkpoints of the peers and their files may take (default %d)", d.CheckpointMib))
-	p.StringVar(&f.search.Name, "search", "dpor",
+	p.StringVar(&f.search.Name, "search", "auto",
 		"how to search: auto (schedules aimed at what earlier ones hint at, random ones, and dpor), "+
 			"dpor (one of all schedules that make no difference), dfs (every schedule), random, "+
 			"pct (random priorities), pos (random priorities of operations), surw (random orders of the "+

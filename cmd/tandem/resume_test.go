@@ -32,8 +32,9 @@ func TestKilledAndResumed(t *testing.T) {
 			"--", "-connections", "2", "-requests", "1"}
 	}
 	for name, args := range map[string][]string{
-		"dpor":           turns("--", "3", "4"),
-		"dpor, violated": turns("--", "3", "4", "222211110000"),
+		"auto":           turns("--", "3", "3"),
+		"dpor":           turns("--search", "dpor", "--", "3", "4"),
+		"dpor, violated": turns("--search", "dpor", "--", "3", "4", "222211110000"),
 		"dfs":            turns("--search", "dfs", "--", "3", "1"),
 		"random":         turns("--search", "random", "--executions", executions, "--", "3", "2"),
 		"pct":            turns("--search", "pct", "--executions", executions, "--", "3", "2"),

@@ -83,7 +83,7 @@ func (t *table) try(e experiment) ([]result, error) {
 	}
 	numbers := filepath.Join(t.scratch, "comparison.csv")
 	args := []string{"compare", e.program, "-c", config, "--strategies", t.strategies, "--scopes",
-		"connection",
+		"connection", "--search", "dpor",
 		"--executions", "100000000", "--time", t.bound.String(), "--csv", numbers, "--"}
 	compare := exec.Command("bin/tandem", append(args, e.args...)...)
 	said, err := compare.CombinedOutput()

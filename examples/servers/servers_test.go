@@ -136,7 +136,7 @@ func TestSameEachTime(t *testing.T) {
 func (p program) check(t *testing.T, want, executions string, args ...string) outcome {
 	t.Helper()
 	arguments := []string{"check", "./" + p.directory, "-c", filepath.Join(p.directory, p.config+".yaml"),
-		"--json",
+		"--json", "--search", "dpor",
 		"--executions", executions, "--time", *most, "-o", filepath.Join(t.TempDir(), "counterexample")}
 	arguments = append(append(append(append(arguments, p.flags...), "--"), p.args...), args...)
 	var stderr bytes.Buffer

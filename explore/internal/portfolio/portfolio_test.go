@@ -29,9 +29,11 @@ func TestAims(t *testing.T) {
 		early   int
 		want    []string // outcomes of the first schedules, in order
 	}{
-		"a cycle comes first": {"main: go p; go q; recv r0 c\np: lock m; lock n; unlock n; unlock m; send c 1\n" +
-			"q: lock n; lock m; unlock m; unlock n; load r0 x", 0, []string{"deadlock"}},
-		"what comes between a load and a store": {"main: go p; load r0 x; inc x r0; load r0 x; assert r0 2\n" +
+		"a cycle comes first": {"main: go p; go q; recv r0 c\n" +
+			"p: lock m; lock n; unlock n; unlock m; send c 1\nq: lock n; lock m; unlock m; unlock n; " +
+			"load r0 x", 0, []string{"deadlock"}},
+		"what comes between a load and a store": {"main: go p; load r0 x; inc x r0; load r0 x; " +
+			"assert r0 2\n" +
 			"p: load r0 x; inc x r0", 0, []string{"assertion failed main: r0 is 1, not 2"}},
 		"nothing can be overtaken": {"main: go p; load r0 x\np: load r0 x", 0, nil},
 		"another alternative": {"main: choose r0 2; assert r0 0", 0,
