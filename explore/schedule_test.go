@@ -38,8 +38,8 @@ func drawSchedule(t *rapid.T, goroutines []GoroutineID) Schedule {
 	return s
 }
 
-// TestHolds: a goroutine that is held is picked only if nobody else can be, and then it is the
-// first in the list of which that is true.
+// TestHolds: a goroutine that is held is picked only if nobody else can be, and no time can pass
+// early; then it is the first in the list of which that is true.
 func TestHolds(t *testing.T) {
 	profile := testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes,
 		testkit.Channels, testkit.Times)}
@@ -75,7 +75,7 @@ func checkHolds(t rapid.TB, s Schedule, e Execution) (held, released int) {
 		others := 0
 		for _, a := range x.Enabled {
 			switch {
-			case a.Goroutine == 0 || a.Goroutine == testkit.EarlyClock:
+			case a.Goroutine == 0:
 			case isHeld(a.Goroutine) && !free[next(a.Goroutine)]:
 				held++
 			default:
