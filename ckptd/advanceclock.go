@@ -171,7 +171,8 @@ func (p *passing) next(ctx context.Context) (n dueTimer, some bool, err error) {
 	return n, some, nil
 }
 
-// end has a timer end, and waits until the group is quiescent again.
+// end has a timer end, and waits until the group is quiescent again. Timers that are due later were
+// set before: if one of them has ended by then, the peers have taken too long.
 func (p *passing) end(ctx context.Context, n dueTimer) error {
 	if n.real {
 		if err := p.await(ctx, n.machine); err != nil {
@@ -218,7 +219,8 @@ func (p *passing) await(ctx context.Context, t watch.Timer) error {
 	return nil
 }
 
-// moveTo moves the line of time, and virtual clocks with it.
+// moveTo moves the line of time, and virtual clocks with it. It never goes back: what is due in the
+// past has ended.
 func (p *passing) moveTo(t time.Duration) error {
 	d := t - p.watch.Time()
 	if d <= 0 {

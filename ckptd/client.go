@@ -7,23 +7,19 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/ckptd/internal/criu"
 	"github.com/tandem-mc/tandem/ckptd/internal/shared"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/awake"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/peers"
-	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
@@ -71,7 +67,8 @@ func Spawn(ctx context.Context, o Options) (*Client, error) {
 	return o.with(ctx, func() (*Client, error) { return execute(file, o) })
 }
 
-// with makes a client, and sets up its daemon.
+// with makes a client, and sets up its daemon. What fails after the connection was made closes it
+// again, and with it ends the daemon.
 func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*Client, error) {
 	s, err := o.complete()
 	if err != nil {
@@ -94,76 +91,9 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 	return c, nil
 }
 
-// complete checks the options and fills in their defaults. What can be found wrong here is not left
-// to the daemon.
-func (o *Options) complete() (wire.Setup, error) {
-	var s wire.Setup
-	if uid := os.Geteuid(); uid != 0 {
-		return s, fmt.Errorf("user %d cannot run peers in namespaces and checkpoint them: run as root", uid)
-	}
-	var err error
-	if s.Proxy, err = besideExecutable(o.Proxy, "tandem-proxy"); err != nil {
-		return s, err
-	}
-	if s.CRIU = o.CRIU; s.CRIU == "" {
-		if s.CRIU, _, err = criu.Find(); err != nil {
-			return s, err
-		}
-	} else if _, err = criu.Version(s.CRIU); err != nil {
-		return s, err
-	}
-	if s.CRIU, err = filepath.Abs(s.CRIU); err != nil {
-		return s, err
-	}
-	if s.MaxBytes = o.MaxBytes; s.MaxBytes == 0 {
-		s.MaxBytes = DefaultMaxBytes
-	}
-	s.Verify = o.Verify
-	if s.MaxImages = o.MaxImages; s.MaxImages == 0 {
-		s.MaxImages = DefaultMaxImages
-	}
-	if s.Backend = o.Backend; s.Backend == "" {
-		s.Backend = BackendCRIU
-	}
-	if !slices.Contains([]string{BackendCRIU, BackendMemory, BackendAuto}, s.Backend) {
-		return s, fmt.Errorf("there is no backend %.64q: choose %s, %s or %s", o.Backend, BackendAuto,
-			BackendCRIU, BackendMemory)
-	}
-	if s.MaxBytes < 0 || s.MaxImages < 0 {
-		return s, fmt.Errorf("a budget of %d bytes or %d images is negative", o.MaxBytes, o.MaxImages)
-	}
-	return s, nil
-}
-
-// findShim finds the shim of the peers. They can do without, but then nobody knows what they read.
-func findShim(ctx context.Context) (shim.Libraries, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return shim.Libraries{}, fmt.Errorf("a place for the shim of the peers: %w", err)
-	}
-	return shim.Find(ctx, filepath.Join(cache, "tandem", "shim"))
-}
-
-// besideExecutable is the path of a program that is named, or else is installed beside this one.
-func besideExecutable(file, name string) (string, error) {
-	if file == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return "", err
-		}
-		file = filepath.Join(filepath.Dir(self), name)
-	}
-	file, err := filepath.Abs(file)
-	if err != nil {
-		return "", err
-	}
-	if _, err := exec.LookPath(file); err != nil {
-		return "", fmt.Errorf("%s is missing: build it with `make build`: %w", name, err)
-	}
-	return file, nil
-}
-
-// execute starts the daemon's process and the reader of its replies.
+// execute starts the daemon's process and the reader of its replies. The daemon is pid 1 of its
+// namespaces from its first instruction on. It is waited for at once, so that its end is known
+// whatever the channel says.
 func execute(daemon string, o Options) (*Client, error) {
 	pair, err := seqpacket.Pair()
 	if err != nil {
@@ -273,7 +203,8 @@ const (
 	killedTimeout = 100 * time.Millisecond
 )
 
-// exitReason says how the daemon ended, whose end of the channel is closed.
+// exitReason says how the daemon ended, whose end of the channel is closed. It is given some
+// seconds to end: the kernel has to end all that is below it first.
 func (c *Client) exitReason() string {
 	select {
 	case <-c.exited:
@@ -361,7 +292,8 @@ func (c *Client) expect() (sequence uint32, waiter chan wire.Answer, err error) 
 	return c.sequence, waiter, nil
 }
 
-// forget gives up waiting for a reply, which may have come meanwhile.
+// forget gives up waiting for a reply, which may have come meanwhile. It may have descriptors,
+// which are closed then.
 func (c *Client) forget(sequence uint32, waiter <-chan wire.Answer) {
 	c.mu.Lock()
 	delete(c.pending, sequence)

@@ -60,7 +60,8 @@ func attach(socket string, o Options) (*Client, error) {
 	return c, nil
 }
 
-// follow has the client know of the end of its daemon, from a pidfd.
+// follow has the client know of the end of its daemon, from a pidfd. The daemon is no child of this
+// process, and its pid could be another's some day.
 func (c *Client) follow(descriptors []int) error {
 	if len(descriptors) != 1 {
 		sys.CloseAll(descriptors)

@@ -119,7 +119,8 @@ func (i contact) release() {
 	}
 }
 
-// pidOf translates a pidfd to a pid of this process's namespace.
+// pidOf translates a pidfd to a pid of this process's namespace. The kernel shows it in fdinfo; of
+// a process that has ended it shows none.
 func pidOf(pidfd int) (int, error) {
 	b, err := procfs.Read("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
 	if err != nil {
@@ -295,6 +296,8 @@ func (g *Group) Checkpoint(ctx context.Context) (Image, error) {
 }
 
 // dying tells whether a peer has ended, or is about to be known to have: its connections end first.
+// A connection that ends looks like something under way: with a peer that dies that is no reason to
+// wait.
 func dying(w *watch.Watch) error {
 	const attempts, pause = 50, 2 * time.Millisecond
 	for range attempts {
@@ -475,7 +478,8 @@ func (g *Group) Output() []byte {
 	return text
 }
 
-// lastWords is the output of a group that has been closed, as a part of an error text.
+// lastWords is the output of a group that has been closed, as a part of an error text. Of a group
+// that did not start it is all that there is to go by.
 func (g *Group) lastWords() string {
 	var text strings.Builder
 	for i, o := range g.outputs {

@@ -27,7 +27,8 @@ type output struct {
 	fresh tail // since it was last taken
 }
 
-// readOutput reads from a pipe that does not block; it takes over the descriptor.
+// readOutput reads from a pipe that does not block; it takes over the descriptor. The runtime is
+// asked for the connection once: its method Fd would make the descriptor block.
 func readOutput(fd int) (*output, error) {
 	o := &output{fd: fd, file: os.NewFile(uintptr(fd), "output of a peer"), ended: make(chan struct{}),
 		open: true}
@@ -56,7 +57,8 @@ func (o *output) follow() {
 	o.file.Close()
 }
 
-// drain reads what there is. It needs the lock.
+// drain reads what there is. It needs the lock. The end of the pipe, and any error, mean that
+// nobody writes any more.
 func (o *output) drain() {
 	var b [8 << 10]byte
 	for o.open {

@@ -87,7 +87,8 @@ func SelfTest(ctx context.Context, o Options) (err error) {
 	return exchangeByte(ctx, g.Proxy(), client, server)
 }
 
-// connectToItself makes a connection between the sockets client and server of a proxy.
+// connectToItself makes a connection between the sockets client and server of a proxy. The address
+// is of the network of the group, which nobody else is in.
 func connectToItself(ctx context.Context, p *proxy.Client, listener, client, server proxy.ID) error {
 	address := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 1024)
 	for _, id := range []proxy.ID{listener, client} {
@@ -110,7 +111,8 @@ func connectToItself(ctx context.Context, p *proxy.Client, listener, client, ser
 	return unix.Close(fd)
 }
 
-// exchangeByte sends a byte from one socket of a proxy to another.
+// exchangeByte sends a byte from one socket of a proxy to another. Both ends were there before the
+// restore; the proxy gives descriptors of those that it has now.
 func exchangeByte(ctx context.Context, p *proxy.Client, from, to proxy.ID) error {
 	sender, err := p.CreateSocket(ctx, from)
 	if err != nil {

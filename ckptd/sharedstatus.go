@@ -43,7 +43,8 @@ func connectToDaemon(socket string) (int, error) {
 	return connection, nil
 }
 
-// AskShared asks the shared daemon that listens at a socket for its status.
+// AskShared asks the shared daemon that listens at a socket for its status. It is one request over
+// a connection of its own.
 func AskShared(socket string) (s SharedStatus, err error) {
 	connection, err := connectToDaemon(socket)
 	if err != nil {

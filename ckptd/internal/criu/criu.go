@@ -29,7 +29,8 @@ import (
 // incarnation is still looked at, and stops where it would make something. There it waits until the
 // way is clear.
 
-// Group saves one group by CRIU.
+// Group saves one group by CRIU. It has no state: what there is of an image is in its files, and in
+// Image.
 type Group struct {
 	*Runner
 	MakeNext func(inside func() error) (*incarnation.Next, error)
@@ -113,6 +114,9 @@ type Restore struct {
 }
 
 // Prepare implements backend. CRIU starts, and reads the image.
+//
+// It runs beside the caller, and is held up at the stage at which it would make something. Where
+// connections have half ended, packets are held back in the new network, until all is restored.
 func (c *Group) Prepare(ctx context.Context, in *incarnation.Incarnation, s store.Saved,
 	directory string) (incarnation.Restore, error) {
 	r := &Restore{image: s.(*Image), proceed: make(chan struct{}), done: make(chan struct{})}
@@ -145,7 +149,8 @@ func (c *Group) Prepare(ctx context.Context, in *incarnation.Incarnation, s stor
 	return r, nil
 }
 
-// Stop implements restore: the incarnation that there was is killed, or parked, already.
+// Stop implements restore: the incarnation that there was is killed, or parked, already. CRIU needs
+// nothing of it: the files have all that there was.
 func (r *Restore) Stop(*incarnation.Incarnation, bool) error { return nil }
 
 // Start implements restore. The process IDs go on from where they were only now: CRIU has used some
@@ -169,7 +174,7 @@ func (r *Restore) Start() (*incarnation.Started, error) {
 	return s, nil
 }
 
-// Abort implements restore.
+// Abort implements restore. CRIU, which is held up, is killed, and has made nothing yet.
 func (r *Restore) Abort() {
 	r.cancel()
 	<-r.done
@@ -190,7 +195,9 @@ func (r *Restore) clean() error {
 	return err
 }
 
-// restore has CRIU bring the image back in the next network, with the channel there.
+// restore has CRIU bring the image back in the next network, with the channel there. The group's
+// end of the channel takes the place of the one that the proxy had, and the mounts that of the
+// daemon's which they were made from.
 func (c *Group) restore(
 	ctx context.Context, in *incarnation.Incarnation, r *Restore, directory string,
 	at map[string]func() error,
@@ -234,6 +241,8 @@ func inheritOutputs(outputs []*os.File) (all []inherited, err error) {
 
 // whileAlive ends soon after the proxy does: CRIU may wait for ever for a dead process.
 // While CRIU traces the proxy nobody else is told of its end, so it has to be looked for.
+//
+// It looks at the state of the process in /proc, from time to time.
 func whileAlive(parent context.Context, pid int) (context.Context, context.CancelFunc) {
 	const (
 		interval = 100 * time.Millisecond
@@ -261,7 +270,8 @@ func whileAlive(parent context.Context, pid int) (context.Context, context.Cance
 // whileRestored ends soon after something that CRIU has restored has been killed. Its first process
 // is the daemon's child, so that CRIU is not told of its end, and waits for ever; nor is it always
 // told when another one does not come as far as the rest, who wait for it then. It does not look
-// before CRIU may go on: so long CRIU is held up, and stands still itself.
+// before CRIU may go on: so long CRIU is held up, and stands still itself. A standstill of
+// everything is taken for the end, too, after some seconds.
 func (c *Runner) whileRestored(parent context.Context, network *os.File,
 	proceed <-chan struct{}) (context.Context, context.CancelFunc) {
 	const interval = 100 * time.Millisecond

@@ -15,7 +15,8 @@ import (
 
 // Not every CRIU will do: old ones save a group without a word and cannot bring it back.
 
-// MinVersion is the oldest version that can dump TCP sockets on Linux 6.16 and later.
+// MinVersion is the oldest version that can dump TCP sockets on Linux 6.16 and later. An older one
+// saves a group and cannot bring it back.
 const MinVersion = "4.2"
 
 // InstallHint says how to get a CRIU.
@@ -49,8 +50,8 @@ func Find() (path, version string, err error) {
 	return "", "", fmt.Errorf("%w: it is not installed: %s", wire.ErrNoCRIU, InstallHint)
 }
 
-// Version asks a CRIU for its version; the error wraps ErrNoCRIU where it is none or
-// too old.
+// Version asks a CRIU for its version; the error wraps ErrNoCRIU where it is none or too old. It is
+// asked by running it, which also shows that it can run here.
 func Version(file string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

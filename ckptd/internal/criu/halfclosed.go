@@ -28,11 +28,13 @@ const (
 	queuesField, inodeField             = 4, 9
 )
 
-// connection are the addresses of the ends of one, as /proc/net/tcp has them.
+// connection are the addresses of the ends of one, as /proc/net/tcp has them. They are compared as
+// texts, and not read.
 type connection struct{ local, remote string }
 
 // halfClosed are the connections in the network of the group that have been told that their stream
-// has ended, and how many bytes each may send.
+// has ended, and how many bytes each may send. Of one that no process has any more the window is
+// taken to be closed.
 func halfClosed(in *incarnation.Incarnation) (windows map[connection]uint32, err error) {
 	sockets := map[string]connection{}
 	err = eachConnection(fmt.Sprintf("/proc/%d/net/", in.PID), func(f []string) {
@@ -56,7 +58,9 @@ func halfClosed(in *incarnation.Incarnation) (windows map[connection]uint32, err
 	})
 }
 
-// eachConnection goes through the TCP sockets of a network, in fields, by its directory in /proc.
+// eachConnection goes through the TCP sockets of a network, in fields, by its directory in /proc. A
+// Linux without IPv6 has one of the tables only. Lines that are too short are no sockets: the first
+// one has the names of the columns.
 func eachConnection(directory string, do func(fields []string)) error {
 	for _, table := range []string{"tcp", "tcp6"} {
 		text, err := os.ReadFile(directory + table)
@@ -72,7 +76,8 @@ func eachConnection(directory string, do func(fields []string)) error {
 	return nil
 }
 
-// socketLink is what the link of a descriptor of the socket says.
+// socketLink is what the link of a descriptor of the socket says. By this a descriptor of it is
+// found in /proc.
 func socketLink(fields []string) string { return "socket:[" + fields[inodeField] + "]" }
 
 // finishRestore does what CRIU leaves undone in the network of a group that it has brought back,
@@ -135,7 +140,8 @@ func eachSocket(network *os.File, sockets map[string]connection, do func(fd int,
 	return nil
 }
 
-// withDescriptor calls do with a copy of another process's descriptor.
+// withDescriptor calls do with a copy of another process's descriptor. It is a descriptor of the
+// same description, so what is done with it the other process sees.
 func withDescriptor(pid int, name string, do func(fd int) error) error {
 	number, err := strconv.Atoi(name)
 	if err != nil {

@@ -38,7 +38,7 @@ type Runner struct {
 	work     string        // directory for logs; "": that of the daemon
 }
 
-// operation is one dump or restore.
+// operation is one dump or restore. It is used once.
 type operation struct {
 	kind    rpc.CriuReqType
 	options *rpc.CriuOpts
@@ -114,7 +114,8 @@ func (c *Runner) run(ctx context.Context, o operation) (pid int, err error) {
 	return o.outcome(ctx, process.Status, response, err)
 }
 
-// start executes CRIU in the group's network namespace, with the socket as descriptor 3.
+// start executes CRIU in the group's network namespace, with the socket as descriptor 3. Files that
+// a restored process inherits follow it, in the order in which they are named to CRIU.
 func (c *Runner) start(o operation, socket int) (*reaper.Child, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -133,7 +134,8 @@ func (c *Runner) start(o operation, socket int) (*reaper.Child, error) {
 	})
 }
 
-// complete fills in the options that are the same for every operation.
+// complete fills in the options that are the same for every operation. Connections and locks are
+// saved; control groups are the machine's.
 func (o *operation) complete(imagesFD, workFD int32) {
 	x := o.options
 	x.ImagesDirFd = proto.Int32(imagesFD)
@@ -237,8 +239,9 @@ func (o *operation) outcome(ctx context.Context, status unix.WaitStatus, respons
 	return int(response.GetRestore().GetPid()), nil
 }
 
-// logErrors returns the last error lines of the log: those before them and the closing
-// one are often harmless or say nothing.
+// logErrors returns the last error lines of the log: those before them and the closing one are
+// often harmless or say nothing. What the user gets to see is what CRIU has said last of what it
+// could not do.
 func (o *operation) logErrors() string {
 	const keep = 3
 	b, err := os.ReadFile(filepath.Join(o.work, criuLog))

@@ -17,7 +17,8 @@ import (
 // be a reset after the restore. CRIU counts on a network that is locked like this one, but leaves
 // a network that it has not made itself as it is.
 
-// criuMark is on the packets that CRIU makes: SOCCR_MARK in its soccr/soccr.h.
+// criuMark is on the packets that CRIU makes: SOCCR_MARK in its soccr/soccr.h. Packets without it
+// are those of the group, and of nobody else: the network is its own.
 const criuMark = 0xC114
 
 // Of linux/netfilter.h and nfnetlink.h.
@@ -71,7 +72,7 @@ func HoldPackets() error {
 	return nil
 }
 
-// ReleasePackets ends HoldPackets.
+// ReleasePackets ends HoldPackets. With the table all that is in it goes.
 func ReleasePackets() error {
 	if err := filterRequest(filterMessage{unix.NFT_MSG_DELTABLE,
 		netlink.Attribute(unix.NFTA_TABLE_NAME, holdingTable)}); err != nil {
@@ -100,7 +101,8 @@ func filterRequest(changes ...filterMessage) error {
 	return netlink.Exchange(unix.NETLINK_NETFILTER, request, len(changes))
 }
 
-// filterHeader puts the headers of netlink and of its netfilter part before a message.
+// filterHeader puts the headers of netlink and of its netfilter part before a message. Numbers of
+// netfilter are big endian, those of netlink are the processor's.
 func filterHeader(kind, flags uint16, family byte, resource uint16, body []byte) []byte {
 	m := binary.NativeEndian.AppendUint32(nil, uint32(unix.NLMSG_HDRLEN+filterHeaderBytes+len(body)))
 	m = binary.NativeEndian.AppendUint16(m, kind)

@@ -57,7 +57,7 @@ func OutOfReach(namespace *os.File) (string, error) {
 }
 
 // foreign tells whether a process has a user or group other than root's, be it the real, the
-// effective or the saved one.
+// effective or the saved one. The kernel compares all three when one process asks about another.
 func foreign(s procfs.Status) bool {
 	const compared = 3
 	for _, name := range []string{"Uid:", "Gid:"} {
@@ -86,10 +86,11 @@ type FailedDumps struct {
 	why    string // the last time
 }
 
-// maxFailedDumps in a row are enough to stop trying.
+// maxFailedDumps in a row are enough to stop trying. One that fails may have other reasons.
 const maxFailedDumps = 3
 
-// Note counts a dump that has ended with this error, or none.
+// Note counts a dump that has ended with this error, or none. What is not CRIU's own verdict, such
+// as that it was killed, says nothing of the next time.
 func (d *FailedDumps) Note(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,7 +103,8 @@ func (d *FailedDumps) Note(err error) {
 	}
 }
 
-// Hopeless says why no more dumps are to be tried; empty if they are.
+// Hopeless says why no more dumps are to be tried; empty if they are. The text is what CRIU has
+// said the last time.
 func (d *FailedDumps) Hopeless() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,7 +19,8 @@ import (
 // reasons for that, such as a kind of socket, are the peers' habits, and come again.
 
 // backend is a way to save the incarnations of one group and to bring them back. Its methods are
-// called with the group's lock held.
+// called with the group's lock held. A restore is not one call, so that what takes time comes
+// before anything is stopped: see incarnation.Restore.
 type backend interface {
 	// Save saves an incarnation, which goes on, to a directory if it needs one. It calls files
 	// once, while everything stands still, with what the peers have mapped. An error that wraps
@@ -43,7 +44,8 @@ type backends struct {
 	refusal error
 }
 
-// policy is what a daemon has in common for the backends of all its groups.
+// policy is what a daemon has in common for the backends of all its groups. What CRIU could not do
+// for one group it cannot do for the next, so that is counted for all of them.
 type policy struct {
 	criu     *criu.Runner
 	inMemory bool     // groups are saved in memory, where they can be
@@ -52,7 +54,7 @@ type policy struct {
 	dumps    criu.FailedDumps
 }
 
-// of is the backend that has saved an image.
+// of is the backend that has saved an image. An image knows whether it is files or processes.
 func (b *backends) of(i *store.Image) backend {
 	if i.Saved.InMemory() {
 		return b.memory
@@ -181,7 +183,7 @@ func (b *backends) dump(ctx context.Context, i *store.Image) error {
 }
 
 // blameDeath blames a failed dump on the death of the proxy or of a peer, if that is what made it
-// fail.
+// fail. CRIU says only that it could not go on.
 func blameDeath(r *incarnationHost, err error) error {
 	const grace = 100 * time.Millisecond // for the death to become known
 	select {

@@ -45,7 +45,8 @@ func (h *groupHost) checkpoint(ctx context.Context, steps int, unrepeatable bool
 	return i, append(dropped, more...), err
 }
 
-// save saves the group, and notes how it looks where restores are verified.
+// save saves the group, and notes how it looks where restores are verified. One look before and one
+// after are both right: what a timer does between them is in the image or not.
 func (h *groupHost) save(ctx context.Context, i *store.Image) error {
 	if !h.verify {
 		return h.saves.save(ctx, i)
@@ -59,7 +60,8 @@ func (h *groupHost) save(ctx context.Context, i *store.Image) error {
 	return h.inspector().note(i)
 }
 
-// inspector looks at the incarnation that runs.
+// inspector looks at the incarnation that runs. It has nothing of its own, and is made when it is
+// needed.
 func (h *groupHost) inspector() inspector { return inspector{h.runs, h.files.directory} }
 
 // notSaved says why the group was not saved. Where it may be in any state, it is ended. A full disk

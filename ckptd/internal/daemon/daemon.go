@@ -26,6 +26,9 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
+// The daemon starts when its client does and ends with it. Everything that it has is in namespaces
+// and on a tmpfs of its own, so its end leaves nothing behind, in whatever way it comes.
+
 // Descriptors of a daemon: the channel to the checker, and the one to a shared daemon.
 const (
 	Channel = 3
@@ -47,11 +50,11 @@ type daemon struct {
 	groups   *groups
 }
 
-// Serve is the whole life of a daemon, which must be pid 1 of a fresh pid namespace, in
-// fresh mount and network namespaces, with the channel to the checker as descriptor
-// Channel. It returns nil once the checker has closed its end; the caller must exit then,
-// which ends all groups. With limits, a shared daemon asks for the status by descriptor
-// Control.
+// Serve is the whole life of a daemon, which must be pid 1 of a fresh pid namespace, in fresh mount
+// and network namespaces, with the channel to the checker as descriptor Channel. It returns nil
+// once the checker has closed its end; the caller must exit then, which ends all groups. With
+// limits, a shared daemon asks for the status by descriptor Control. Descriptors that the checker
+// has not meant for it are not inherited by anything that it starts.
 func Serve(limits wire.Limits) error {
 	// Whatever the checker was started with besides must not get into CRIU and groups.
 	if err := unix.CloseRange(Channel, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
@@ -134,7 +137,7 @@ func (d *daemon) handleGroup(ctx context.Context, h *groupHost, r wire.Request) 
 }
 
 // checkpointReply fits into a message. A dropped image that it leaves out is found to be gone when
-// it is wanted.
+// it is wanted. Thousands of images may have gone for a large one.
 func checkpointReply(i *store.Image, took time.Duration, dropped []string, refusal error) wire.Response {
 	r := wire.Response{Image: i.ID, Bytes: i.Bytes, Micros: took.Microseconds(),
 		Dropped: wire.CutList(dropped, wire.MaxDropped), Backend: i.Backend}
@@ -145,6 +148,7 @@ func checkpointReply(i *store.Image, took time.Duration, dropped []string, refus
 }
 
 // giveUp closes a group of which the checker was not told that it was started: nobody else would.
+// It would run until the daemon ends, and take one of the places.
 func (d *daemon) giveUp(id uint64) {
 	h, err := d.groups.find(id)
 	if err == nil {
@@ -178,7 +182,8 @@ func (d *daemon) start(ctx context.Context, given []int) (wire.Response, []int, 
 	return wire.Response{Group: h.id, Peers: pids}, descriptors, nil
 }
 
-// newGroupHost is for a group that is not started yet.
+// newGroupHost is for a group that is not started yet. Its parts know each other by pointers: each
+// has one job, and none is used without the lock of the group.
 func (d *daemon) newGroupHost(id uint64, names []string) *groupHost {
 	directory := filepath.Join(paths.Groups, strconv.FormatUint(id, 10))
 	h := &groupHost{id: id, names: names, verify: d.verify,
@@ -194,7 +199,7 @@ func (d *daemon) newGroupHost(id uint64, names []string) *groupHost {
 	return h
 }
 
-// names are those of the peers of a group.
+// names are those of the peers of a group. The status names a group by them.
 func names(g peers.Group) (all []string) {
 	for _, p := range g.Peers {
 		all = append(all, p.Name)

@@ -17,7 +17,7 @@ import (
 // The checker sends requests over one channel, with sequence numbers, and takes answers in any
 // order. Here they are received, put into an order for each group, served, and answered in time.
 
-// maxRequests are at work at a time.
+// maxRequests are at work at a time. Others wait in the channel.
 const maxRequests = 64
 
 // dispatcher is where requests come in.
@@ -66,7 +66,7 @@ func (d *dispatcher) receive() {
 	}
 }
 
-// serve serves a request when its turn has come.
+// serve serves a request when its turn has come. Between requests a network is made ahead.
 func (d *dispatcher) serve(r wire.Request, sequence uint32, descriptors []int, turn <-chan struct{}) {
 	d.inTime(r, func() (wire.Response, []int) {
 		<-turn
@@ -98,7 +98,7 @@ func (q queues) enqueue(r wire.Request) (before <-chan struct{}, after chan<- st
 	return last, turn
 }
 
-// now is a turn that has come.
+// now is a turn that has come. It is for a request that has nothing to wait for.
 func now() chan struct{} {
 	turn := make(chan struct{})
 	close(turn)
@@ -143,7 +143,7 @@ func (d *dispatcher) inTime(r wire.Request, handle func() (wire.Response, []int)
 	}
 }
 
-// maxGoroutines bounds the goroutines that an error speaks of.
+// maxGoroutines bounds the goroutines that an error speaks of. It is a text for people.
 const maxGoroutines = 32
 
 var (

@@ -10,7 +10,14 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// Files are compared with those of the last image, and with what is known of them since, in this
+// order: what shows that it was not touched is not read. Everything else is, since a peer that
+// writes to a file need not leave more than a later time.
+
 // groupFiles are the files of a group, which are saved with each image and go back with it.
+//
+// What is known of them is kept from image to image, since to compare all is what takes longest
+// where there are many.
 type groupFiles struct {
 	directory string // of the group; the proxy's in it is left alone
 	store     *store.Store

@@ -18,8 +18,15 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
+// The checker knows a group by its id. Requests about it come here: start, checkpoint, restore,
+// close. Each takes the lock of the group and then goes through the parts of it that are concerned,
+// in the order in which the file of the operation shows them.
+
 // groupHost is a group as the daemon has it. Its operations run one at a time: each of them holds
 // the lock from beginning to end.
+//
+// Its parts are types of their own: layout is what the group sees of files, runs what is alive,
+// files what goes back, and saves how.
 type groupHost struct {
 	id     uint64
 	names  []string // of the peers
@@ -35,6 +42,9 @@ type groupHost struct {
 }
 
 // start starts the first incarnation. The descriptors are to be closed once handed over.
+//
+// What was made before an error stays until the group is closed, which the caller does: then the
+// output that says why can still be read.
 func (h *groupHost) start(ctx context.Context, g peers.Group) (pids []int, descriptors []int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,7 +114,8 @@ func (h *groupHost) awaitEnd(ctx context.Context) error {
 	return h.runs.cause()
 }
 
-// status does not wait for an operation that is under way.
+// status does not wait for an operation that is under way. While one is, the state is that the
+// group is at work, and all that the lock guards is left out.
 func (h *groupHost) status() wire.GroupStatus {
 	s := wire.GroupStatus{ID: h.id, Peers: h.names, State: "at work", Images: []wire.ImageStatus{}}
 	if h.mu.TryLock() {
@@ -121,7 +132,8 @@ func (h *groupHost) status() wire.GroupStatus {
 	return s
 }
 
-// close ends the group for good: first what runs, then what it is mounted from.
+// close ends the group for good: first what runs, then what it is mounted from. What cannot be
+// unmounted is left as it is, and ends with the daemon.
 func (h *groupHost) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

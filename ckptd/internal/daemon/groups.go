@@ -8,8 +8,11 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 )
 
+// A group is on the list from before its start until its close. What is not on the list cannot be
+// asked for anything, and whatever is on it ends when the daemon does.
+
 // groups are those that the checker has started and not closed, by their ids. Safe for concurrent
-// use.
+// use. Its lock is held for moments only; what takes time is under the lock of the group.
 type groups struct {
 	mu   sync.Mutex
 	all  map[uint64]*groupHost
@@ -18,7 +21,8 @@ type groups struct {
 
 func newGroups() *groups { return &groups{all: map[uint64]*groupHost{}} }
 
-// add makes room for one more group, which is made for an id that no other one has had.
+// add makes room for one more group, which is made for an id that no other one has had. It is found
+// from then on.
 func (g *groups) add(make func(id uint64) *groupHost) (*groupHost, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

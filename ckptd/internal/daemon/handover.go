@@ -59,13 +59,15 @@ func (r *incarnationHost) withPeers(descriptors []int) []int {
 	return all
 }
 
-// restored is what the checker gets of a group that was brought back.
+// restored is what the checker gets of a group that was brought back. Descriptors that are handed
+// over are the receiver's, and closed here once they were sent.
 type restored struct {
 	descriptors []int      // a pidfd, the channel, pidfds of the peers where they are known, and sockets
 	sockets     []proxy.ID // whose descriptors the last ones are, in this order
 }
 
-// addSockets adds the first ones of the proxy's sockets, and closes the others.
+// addSockets adds the first ones of the proxy's sockets, and closes the others. In their order, so
+// that the checker knows which is which.
 func (r *restored) addSockets(all map[proxy.ID]int) {
 	for n, id := range slices.Sorted(maps.Keys(all)) {
 		if n >= maxAhead {
@@ -76,5 +78,6 @@ func (r *restored) addSockets(all map[proxy.ID]int) {
 	}
 }
 
-// closeSockets closes the sockets of an incarnation that nobody gets.
+// closeSockets closes the sockets of an incarnation that nobody gets. Their other ends are the
+// peers', which are about to end.
 func closeSockets(s *incarnation.Started) { sys.CloseAll(slices.Collect(maps.Values(s.Sockets))) }

@@ -50,7 +50,8 @@ type incarnationHost struct {
 }
 
 // makeOutputs makes the pipes for what a number of peers and the proxy write. It returns the ends
-// to read from, which do not block; the caller closes them, also after an error.
+// to read from, which do not block; the caller closes them, also after an error. The daemon keeps
+// the other ends open, so that an output does not end with an incarnation.
 func (r *incarnationHost) makeOutputs(peers int) (read []int, err error) {
 	for range 1 + peers {
 		var pair [2]int
@@ -111,7 +112,8 @@ func (r *incarnationHost) fork(directory string) (int, error) {
 	return checker, nil
 }
 
-// know notes the pids of the peers that were started, and which of them are clients.
+// know notes the pids of the peers that were started, and which of them are clients. A client is a
+// peer that the program starts, and may have ended.
 func (r *incarnationHost) know(g peers.Group, pids []int) {
 	r.peerPIDs, r.clients = pids, map[int]bool{}
 	for i, p := range g.Peers {
@@ -160,7 +162,7 @@ func (r *incarnationHost) livePeers() ([]int, error) {
 }
 
 // enter makes the next incarnation the one that runs. Its channel remains the caller's: a copy of
-// the checker's end is kept, for visits.
+// the checker's end is kept, for visits. The one before it is closed, with what came to it.
 func (r *incarnationHost) enter(n *incarnation.Next) (err error) {
 	if r.network != nil {
 		r.network.Close()
@@ -183,7 +185,8 @@ func (r *incarnationHost) adopt(s *incarnation.Started) error {
 	return r.enter(s.Next)
 }
 
-// current is the incarnation that runs, or has run last, as backends see it.
+// current is the incarnation that runs, or has run last, as backends see it. After its end what is
+// left of it is the network and the outputs, which the next one needs.
 func (r *incarnationHost) current(mounts []proxy.Mount) *incarnation.Incarnation {
 	in := &incarnation.Incarnation{
 		Network: r.network, Channel: r.channel, ChannelInode: r.channelInode, Outputs: r.outputs,
@@ -214,7 +217,8 @@ func (r *incarnationHost) cause() error {
 	return fmt.Errorf("%w: its proxy (pid 1 of group %d) %s", wire.ErrGroupDown, r.id, how)
 }
 
-// fail ends an incarnation that may be in any state, for this reason.
+// fail ends an incarnation that may be in any state, for this reason. Whoever uses the group later
+// is told the same.
 func (r *incarnationHost) fail(err error) {
 	r.kill()
 	r.down = fmt.Errorf("%w: %w", wire.ErrGroupDown, err)

@@ -17,8 +17,12 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
+// A backend may lose something and not say so. In tests, and for users who ask for it, a restored
+// group is therefore compared with what was seen of it around the checkpoint, in all that the
+// kernel shows.
+
 // inspector compares a restored group with how it looked when it was saved: what Options.Verify
-// asks for.
+// asks for. Everything is looked at through /proc, as somebody else would.
 type inspector struct {
 	runs      *incarnationHost
 	directory string // of the group
@@ -69,7 +73,8 @@ func (v inspector) compare(ctx context.Context, i *store.Image) error {
 	}
 }
 
-// died names a process of the group that has died; it is empty if there is none.
+// died names a process of the group that has died; it is empty if there is none. It may have been
+// killed from outside, and a difference would be blamed on the restore.
 func (v inspector) died() string {
 	if state, _ := procfs.State(strconv.Itoa(v.runs.process.PID)); state == 0 || state == 'Z' {
 		return "the proxy"

@@ -25,7 +25,8 @@ import (
 // the group, so that it is saved with each image, and goes back.
 
 // layout is what a group sees of files that is not the machine's: its directory, and what is
-// mounted over the machine's tree.
+// mounted over the machine's tree. It is made once, before the first incarnation, and used by all
+// of them.
 type layout struct {
 	directory string // becomes /run of the group
 	shim      *shimFiles
@@ -142,7 +143,8 @@ func (l *layout) installProxy(own string, g peers.Group, replaced map[int]*proxy
 		os.Link(paths.ProxyFile, filepath.Join(own, filepath.Base(paths.ProxyFile))))
 }
 
-// writeFile writes a file of the group, or makes a directory, with its mode and its time.
+// writeFile writes a file of the group, or makes a directory, with its mode and its time. The mode
+// is set by a call of its own: the umask would change it.
 func writeFile(path string, f peers.File, changed time.Time) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -178,5 +180,6 @@ func (l *layout) unmount() error {
 	return nil
 }
 
-// remove removes the directory of the group, in which nothing is mounted any more.
+// remove removes the directory of the group, in which nothing is mounted any more. By then no
+// process of the group is left.
 func (l *layout) remove() error { return os.RemoveAll(l.directory) }

@@ -84,9 +84,10 @@ func insideRoot(root, path string) (string, error) {
 	return below, nil
 }
 
-// bindSource returns the path of what is to be bound, as the daemon sees it. What does
-// not belong to the scratch directory, and so would not go back, is made read-only by a
-// mount of the daemon: CRIU passes on the flags of the mount that it finds.
+// bindSource returns the path of what is to be bound, as the daemon sees it. What does not belong
+// to the scratch directory, and so would not go back, is made read-only by a mount of the daemon:
+// CRIU passes on the flags of the mount that it finds. The kinds must agree: a directory cannot be
+// mounted over a file.
 func (l *layout) bindSource(source, scratch string, number int, wantDirectory bool) (string, error) {
 	// It goes back with the group, so it may be written to.
 	if rest, ok := strings.CutPrefix(source, paths.Scratch); ok {
@@ -120,7 +121,8 @@ func (l *layout) bindSource(source, scratch string, number int, wantDirectory bo
 	return place, nil
 }
 
-// replaceRandom puts a file of chosen bytes in the place of the random devices.
+// replaceRandom puts a file of chosen bytes in the place of the random devices. Not every machine
+// has both, and a mount needs a place.
 func (l *layout) replaceRandom(own string, g peers.Group) error {
 	file := filepath.Join(own, "random")
 	if err := writeRandom(file, g); err != nil {
@@ -136,7 +138,8 @@ func (l *layout) replaceRandom(own string, g peers.Group) error {
 	return nil
 }
 
-// temporaryDirectories are writable for everybody on any machine, and servers rely on that.
+// temporaryDirectories are writable for everybody on any machine, and servers rely on that. What
+// peers leave there must go back with them.
 var temporaryDirectories = []string{"/tmp", "/var/tmp"}
 
 // planTemporary gives the group directories for temporary files of its own, which are part of every
@@ -164,7 +167,8 @@ func (l *layout) planTemporary(g peers.Group) error {
 }
 
 // uses tells whether something is bound at or below a directory, or named there by a command or its
-// environment.
+// environment. A text that names the directory itself, without anything below it, does not count:
+// many programs have it in their environment.
 func uses(g peers.Group, directory string) bool {
 	below := directory + "/"
 	for target := range g.Binds {

@@ -7,8 +7,12 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/netns"
 )
 
+// Each incarnation is in a network namespace of its own: connections of the one before it, and
+// packets on their way there, are nothing that the next could see.
+
 // networks makes the network namespaces that incarnations are in. One is made ahead, between
-// requests, since it takes about as long as all the rest of a restore in memory.
+// requests, since it takes about as long as all the rest of a restore in memory. It is used by
+// several goroutines.
 type networks struct {
 	spare chan *os.File // has room for one
 }
@@ -16,7 +20,7 @@ type networks struct {
 func newNetworks() networks { return networks{spare: make(chan *os.File, 1)} }
 
 // makeNext makes what the next incarnation of a group needs. Unless it is nil, inside is carried
-// out in its network.
+// out in its network. After an error the network is closed.
 func (n networks) makeNext(inside func() error) (*incarnation.Next, error) {
 	network, err := n.get()
 	if err != nil {

@@ -11,6 +11,10 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
+// Files of the group are written by the daemon, as root. Servers that run as another user want to
+// read their configuration, and to write below their own directories; some refuse to start where
+// others could.
+
 // owners says to whom what is in the scratch directory belongs before the peers start. Peers run as
 // different users, each of which expects its own files to be its own.
 type owners struct {
@@ -45,7 +49,7 @@ func ownersOf(all []peers.Peer) (o owners, err error) {
 	return o, nil
 }
 
-// of returns who has a path below the scratch directory.
+// of returns who has a path below the scratch directory. Only the first name of the path counts.
 func (o owners) of(below string) peers.Identity {
 	top, _, _ := strings.Cut(below, "/")
 	if who, ok := o.byPeer[top]; ok {

@@ -23,7 +23,8 @@ import (
 // see them; when CRIU brings back another, that one is parked, without peers, to go on when an
 // image in memory is wanted.
 
-// parked is an incarnation whose peers have ended, and whose copies are kept.
+// parked is an incarnation whose peers have ended, and whose copies are kept. It has no peers: its
+// network is that of the copies.
 type parked struct {
 	process *reaper.Child // its proxy
 	channel int           // the checker's end of its command channel, which no checker has

@@ -61,7 +61,8 @@ func (h *groupHost) restore(ctx context.Context, id string) (r restored, err err
 	return r, nil
 }
 
-// damaged says what of an image is not as it was written.
+// damaged says what of an image is not as it was written. The checker is told that the image is
+// gone, and can do without.
 type damaged struct{ error }
 
 // bringBack ends what runs, puts back the files, and starts the image. Where that is damaged,
@@ -91,7 +92,8 @@ func (h *groupHost) bringBack(ctx context.Context, by backend, i *store.Image) (
 	return r.Start()
 }
 
-// checkDamage returns an error of type damaged if an image is not as it was written.
+// checkDamage returns an error of type damaged if an image is not as it was written. It takes
+// longer than most of the restore, so CRIU reads the image meanwhile.
 func (h *groupHost) checkDamage(i *store.Image) error {
 	if err := h.files.check(i); err != nil {
 		return damaged{err}

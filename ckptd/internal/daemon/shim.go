@@ -22,7 +22,7 @@ import (
 // so for programs that take the time without the library.
 
 // shimFiles are the shim of the peers where groups are made: a library that is preloaded into them,
-// and a vDSO.
+// and a vDSO. A daemon copies them once, when it is set up.
 type shimFiles struct {
 	vdso *proxy.VDSO // how to map it; nil: peers run without a shim
 }
@@ -100,7 +100,8 @@ func (s *shimFiles) replacements(g peers.Group) map[int]*proxy.VDSO {
 	return all
 }
 
-// key makes a number that differs in many bits from those of other behaviours and peers.
+// key makes a number that differs in many bits from those of other behaviours and peers. The same
+// behaviour of the same peer has the same key in every run.
 func key(behaviour, peer int) uint64 {
 	return rand.NewPCG(uint64(behaviour), uint64(peer)).Uint64()
 }
@@ -121,7 +122,8 @@ func writeRandom(file string, g peers.Group) error {
 }
 
 // install puts the shim into the directory of the proxy, where the peers find it, and into their
-// environment.
+// environment. Each peer is told in its environment where its counters are, and how it is to
+// behave.
 func (s *shimFiles) install(own string, started []peers.Peer, start time.Time) error {
 	if s.vdso == nil {
 		return nil
@@ -134,7 +136,8 @@ func (s *shimFiles) install(own string, started []peers.Peer, start time.Time) e
 		os.Link(paths.VdsoFile, filepath.Join(own, filepath.Base(paths.VdsoInGroup))))
 }
 
-// makeCounters makes the file in which the shim of the peers counts what they read.
+// makeCounters makes the file in which the shim of the peers counts what they read. The checker
+// maps it, and so does the library in each peer.
 func makeCounters(own string) (*os.File, error) {
 	counters, err := os.OpenFile(filepath.Join(own, filepath.Base(paths.CountersInGroup)),
 		os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)

@@ -48,7 +48,8 @@ func (d *daemon) answerStatus(channel int) {
 	}
 }
 
-// counters are what a group has done. They may be read while an operation is under way.
+// counters are what a group has done. They may be read while an operation is under way. What they
+// took includes the wait for the lock.
 type counters struct {
 	mu                    sync.Mutex
 	checkpoints, restores wire.Operations
@@ -57,6 +58,7 @@ type counters struct {
 func (c *counters) addCheckpoint(took time.Duration) { c.add(&c.checkpoints, took) }
 func (c *counters) addRestore(took time.Duration)    { c.add(&c.restores, took) }
 
+// The lock is not that of the group, which is held during an operation.
 func (c *counters) add(to *wire.Operations, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +92,7 @@ func (d *daemon) status() ([]int, error) {
 }
 
 // ownSize is what this process takes: bytes of memory, and descriptors. What is measured shows
-// whether the daemon leaks, so garbage is given back first.
+// whether the daemon leaks, so garbage is given back first. It is what the kernel counts of it.
 func ownSize() (resident int64, descriptors int, err error) {
 	debug.FreeOSMemory() // what is garbage says nothing
 	statm, err := os.ReadFile("/proc/self/statm")

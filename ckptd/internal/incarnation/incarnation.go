@@ -28,7 +28,7 @@ func (n *Next) Close() {
 }
 
 // MakeNext makes what the next incarnation needs in a network, which it takes over. Unless it is
-// nil, inside is carried out there.
+// nil, inside is carried out there. After an error the network is closed, and nothing is left.
 func MakeNext(network *os.File, inside func() error) (*Next, error) {
 	var pair [2]int
 	err := netns.InFile(network, func() (err error) {

@@ -56,7 +56,9 @@ func IsFirstLine(line []byte) bool {
 	return first >= '0' && first <= '9' || first >= 'a' && first <= 'f'
 }
 
-// Parse reads the first line about a mapping. Flags, Touched and Object do not stand there.
+// Parse reads the first line about a mapping. Flags, Touched and Object do not stand there. Numbers
+// of addresses and offsets are hexadecimal, and that of the inode is not. A name may have spaces,
+// also at its end.
 func Parse(line string) (*Mapping, error) {
 	from, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "-")
 	to, rest, _ := strings.Cut(rest, " ")

@@ -99,7 +99,8 @@ func MapAnew(b *tracer.Batch, m Remap, fd uint64) {
 }
 
 // CopyOwn copies the pages of a mapping that are a process's own, and not a file's, from one
-// stopped process to another. Pages that are a file's are there as soon as the file is mapped.
+// stopped process to another. Pages that are a file's are there as soon as the file is mapped. The
+// page table says which ones they are; runs of them are copied at once.
 func (m *Mapping) CopyOwn(from, to int) error {
 	table, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", from))
 	if err != nil {

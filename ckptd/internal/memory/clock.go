@@ -101,7 +101,8 @@ func (g *Group) EnterClocks(in *incarnation.Incarnation) error {
 }
 
 // enterQuietly is process.EnterClock, again where the process has not come back to its system call
-// yet since the memory backend let go of it.
+// yet since the memory backend let go of it. A process that was let go a moment ago may still be on
+// its way.
 func (g *Group) enterQuietly(pid int, clock *os.File) error {
 	const attempts, pause = 20, time.Millisecond
 	for attempt := 1; ; attempt++ {
@@ -131,10 +132,11 @@ func turnedBack(clock time.Duration) (*os.File, error) {
 	return os.Open(thread + "ns/time_for_children")
 }
 
-// timeOf opens the time namespace of a process.
+// timeOf opens the time namespace of a process. It is there as long as the descriptor is open.
 func timeOf(pid int) (*os.File, error) { return os.Open(fmt.Sprintf("/proc/%d/ns/time", pid)) }
 
-// clockOf is the monotonic time as a process sees it. Time goes on from there after a restore.
+// clockOf is the monotonic time as a process sees it. Time goes on from there after a restore. That
+// is the machine's, moved by the offset of the time namespace.
 func clockOf(pid int) (time.Duration, error) {
 	text, err := procfs.Read(fmt.Sprintf("/proc/%d/timens_offsets", pid))
 	if errors.Is(err, os.ErrNotExist) {
@@ -179,7 +181,7 @@ func formatOffsets(offset time.Duration) string {
 	return fmt.Sprintf("monotonic %d %d\nboottime %d %d\n", s, ns, s, ns)
 }
 
-// monotonic is the machine's monotonic time.
+// monotonic is the machine's monotonic time. It goes on also while the group does not run.
 func monotonic() (time.Duration, error) {
 	var t unix.Timespec
 	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)

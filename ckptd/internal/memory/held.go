@@ -29,7 +29,8 @@ type heldObject struct {
 	contents *objects.Contents // nil until it is saved
 }
 
-// hold holds the object that a path of /proc leads to, once, however many paths there are.
+// hold holds the object that a path of /proc leads to, once, however many paths there are. Several
+// processes may have it, each at a path of its own.
 func (h *heldObjects) hold(path string) (*objects.Object, error) {
 	o, err := h.table.Acquire(path)
 	if err != nil {
@@ -47,7 +48,8 @@ func (h *heldObjects) hold(path string) (*objects.Object, error) {
 	return o, nil
 }
 
-// holdMapped holds what processes have mapped and has no name.
+// holdMapped holds what processes have mapped and has no name. The mapping knows its object from
+// then on: a child may have to map that anew.
 func (h *heldObjects) holdMapped(frozen []*process.Frozen) error {
 	for _, p := range frozen {
 		for _, m := range p.Memory.Unnamed {
@@ -62,7 +64,7 @@ func (h *heldObjects) holdMapped(frozen []*process.Frozen) error {
 	return nil
 }
 
-// save notes what the objects hold, while nobody writes to them.
+// save notes what the objects hold, while nobody writes to them. Nobody else uses the image yet.
 func (h *heldObjects) save() error {
 	for n := range h.all {
 		c, fresh, err := h.all[n].Save()
@@ -85,7 +87,8 @@ func (h *heldObjects) putBack() error {
 	return nil
 }
 
-// release lets go of the objects. Those that no other image holds end, once no process has them.
+// release lets go of the objects. Those that no other image holds end, once no process has them. It
+// may be called twice.
 func (h *heldObjects) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -47,7 +47,7 @@ type Group struct {
 }
 
 // NewGroup is for a group that was just started. Copies live in the network copyNetns; ends tells
-// of the ends of processes.
+// of the ends of processes. It traces nothing before the first checkpoint.
 func NewGroup(copyNetns *os.File, ends tracer.Ends,
 	makeNext func(inside func() error) (*incarnation.Next, error)) *Group {
 	return &Group{copyNetns: copyNetns, ends: ends, makeNext: makeNext}
@@ -63,7 +63,8 @@ func (g *Group) Traces() bool { return g.tracer != nil }
 // until then.
 func (g *Group) AwaitKilled() error { return g.tracer.AwaitKilled() }
 
-// Close ends the tracer, whose copies must be dying, and tells whether there was one.
+// Close ends the tracer, whose copies must be dying, and tells whether there was one. The copies
+// end with the pid namespace; the tracer has to wait for each of them, or that does not end.
 func (g *Group) Close() bool {
 	if g.tracer == nil {
 		return false
@@ -100,6 +101,8 @@ func (g *Group) Prepare(_ context.Context, _ *incarnation.Incarnation, s store.S
 }
 
 // Image is a saved group. It does not change once it is complete.
+//
+// Everything that a restore needs beside the copies is here: they cannot be asked any more.
 type Image struct {
 	tracer    *tracer.Tracer    // of the copies; the group may have none any more
 	processes []*process.Saved  // the peers; what they have forked is below them
@@ -118,7 +121,8 @@ func (*Image) InMemory() bool { return true }
 // copyOverhead is about what the kernel takes for a process with one thread, in bytes.
 const copyOverhead = 48 << 10
 
-// Bytes is the memory that the copies keep from being free.
+// Bytes is the memory that the copies keep from being free. A page that was shared with an older
+// image is counted there.
 func (m *Image) Bytes() int64 {
 	total := m.Fixed()
 	for _, p := range m.processes {
@@ -160,6 +164,7 @@ func (m *Image) PIDs() (all []int) {
 }
 
 // Alive tells whether the copies are there, stopped. Somebody may have killed one from outside.
+// What is not stopped in the tracer's hands is no copy.
 func (m *Image) Alive() bool {
 	for _, p := range m.processes {
 		if state, _ := procfs.State(strconv.Itoa(p.PID)); state != 't' {

@@ -124,7 +124,8 @@ func killPeers(pids []int) (below []int, err error) {
 	return below, err
 }
 
-// descendantsOf returns pidfds of what a process has started, parents first.
+// descendantsOf returns pidfds of what a process has started, parents first. One that ends
+// meanwhile is left out. The caller closes them, also after an error.
 func descendantsOf(pid int) (all []int, err error) {
 	children, err := procfs.AllChildren(pid)
 	if errors.Is(err, fs.ErrNotExist) { // it has ended
@@ -163,7 +164,7 @@ func killOrphans(v *proxy.Visitor, pid int, network uint64, last int) error {
 }
 
 // make makes the network that the group will be in, with its sockets, and the time. The proxy has
-// this pid.
+// this pid. All of it depends on the image alone, and on nothing of the incarnation that dies.
 func (r *Restore) make(pid int) error {
 	var err error
 	if r.next, err = r.group.makeNext(r.peers.Files.MakeSockets); err != nil {
@@ -263,7 +264,7 @@ func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 	return pids, generations, err
 }
 
-// rootOf opens the root directory of a process.
+// rootOf opens the root directory of a process. Paths of the process are looked up below it.
 func rootOf(pid int) (int, error) {
 	return unix.Open(filepath.Join("/proc", strconv.Itoa(pid), "root"),
 		unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -134,7 +134,8 @@ func (s *saver) saveFrozen(files func(store.MappedFiles) error) error {
 	return sideBySide(s.capture, func() error { return files(mapped) }, s.image.held.save)
 }
 
-// peers are the processes that no other one of the group has forked.
+// peers are the processes that no other one of the group has forked. What these have forked hangs
+// below them.
 func (s *saver) peers() (all []*process.Saved) {
 	for _, p := range s.frozen {
 		if p.Parent == nil {
@@ -291,7 +292,7 @@ func (s *saver) copy(p *process.Frozen) (*process.Saved, error) {
 }
 
 // saveChild notes how a process that another one has forked differs from that. Several may be saved
-// at a time.
+// at a time. Its pages are kept for the next image, which shares those that stay the same.
 func (s *saver) saveChild(p *process.Frozen) error {
 	s.mu.Lock()
 	earlier := s.group.pages[p.Inner]

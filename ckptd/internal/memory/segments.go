@@ -15,6 +15,9 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/process"
 )
 
+// Segments of System V have numbers that nobody can choose, so they must not go while an image is
+// there that needs them: copies are attached to them. A restore removes those that have come since.
+
 // segments are the System V shared memory of a group. Their content is held as that of any shared
 // memory; what there is beside that is which ones there are.
 type segments []segment
@@ -70,7 +73,8 @@ func listSegments() (all segments, err error) {
 	return all, nil
 }
 
-// check refuses memory to which nobody is attached: no image would hold its content.
+// check refuses memory to which nobody is attached: no image would hold its content. What is
+// attached shows as memory without a name, under the number of the segment as its inode.
 func (all segments) check(frozen []*process.Frozen) error {
 	for _, s := range all {
 		shows := func(m *mappings.Mapping) bool {
@@ -86,7 +90,8 @@ func (all segments) check(frozen []*process.Frozen) error {
 }
 
 // putBack removes segments that were made since. One that was removed since cannot be made again,
-// since its number could not be chosen. It is called on the tracer's thread.
+// since its number could not be chosen. It is called on the tracer's thread. Its number, key, owner
+// and size must be what they were.
 func (all segments) putBack() error {
 	now, err := listSegments()
 	if err != nil {

@@ -9,6 +9,9 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/process"
 )
 
+// There are few processors and several things to look at while the peers stand still. Work that
+// must be on the tracer's thread is done there; the rest is done by other goroutines meanwhile.
+
 // inBackground runs f beside the caller, and returns what waits for its result.
 func inBackground(f func() error) (wait func() error) {
 	result := make(chan error, 1)

@@ -41,14 +41,16 @@ type Table struct {
 }
 
 // Contents is what an object held. Pages of zeros, and holes, are nil. It never changes, and shares
-// pages with other contents of the same object.
+// pages with other contents of the same object. A restore writes it, and later images of the object
+// share what has stayed the same.
 type Contents struct {
 	size  int64
 	pages []*[pagemap.PageSize]byte
 }
 
 // Acquire returns the object at a path of /proc that leads to it, the same one for all paths of it.
-// The caller gives it back.
+// The caller gives it back. Device and inode tell that it is the same one: a path of /proc leads to
+// the file itself, though it has no name.
 func (a *Table) Acquire(path string) (*Object, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
@@ -150,7 +152,8 @@ var zeroPage [pagemap.PageSize]byte
 func (o *Object) Path() string { return fmt.Sprintf("/proc/self/fd/%d", o.fd) }
 
 // Save returns the content, and how many bytes of it no earlier contents hold. Its processes stand
-// still meanwhile.
+// still meanwhile. A page that is as it was in the last contents is shared with those; a page of
+// zeros takes nothing.
 func (o *Object) Save() (*Contents, int64, error) {
 	size, err := o.remap()
 	if err != nil {

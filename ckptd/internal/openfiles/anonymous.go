@@ -12,7 +12,9 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
 )
 
-// Files that have no path are made by a call of their own. Their state stands in fdinfo.
+// Files that have no path are made by a call of their own. Their state stands in fdinfo. A program
+// does not see how such a file was made, only what it does: so a new one with the same state is as
+// good as the old one.
 
 // registration is a descriptor that an epoll instance watches. Its data is what the program gets
 // back with an event: mostly a pointer of its own, which means the same to the restored program.
@@ -23,7 +25,8 @@ type registration struct {
 }
 
 // parseRegistration reads a line of fdinfo such as "tfd: 5 events: 1 data: 5 pos:0 ino:8 sdev:9",
-// of which only the first number is decimal. The inode is that of the file which is watched.
+// of which only the first number is decimal. The inode is that of the file which is watched. A line
+// without one of them is of an older Linux, or of something else.
 func parseRegistration(line string) (r registration, inode uint64, ok bool) {
 	fields := strings.Fields(strings.ReplaceAll(line, ":", " "))
 	if len(fields) == 0 || fields[0] != "tfd" {
@@ -103,6 +106,7 @@ func describeEventfd(d *Descriptor, f openFile) error {
 
 // describeSignalfd describes a descriptor for signals by the set of these. Signals that wait to be
 // read are the process's and not the descriptor's; a process that has one pending is not quiescent.
+// The descriptor has only a set of signals.
 func describeSignalfd(d *Descriptor, f openFile) error {
 	mask, ok := f.value("sigmask", 16)
 	if !ok {
@@ -155,7 +159,7 @@ func describeTimerfd(d *Descriptor, f openFile) error {
 	return nil
 }
 
-// writeCount adds to the counter of an eventfd.
+// writeCount adds to the counter of an eventfd. Nobody waits for it.
 func writeCount(fd int, count uint64) error {
 	_, err := unix.Write(fd, binary.NativeEndian.AppendUint64(nil, count))
 	return err

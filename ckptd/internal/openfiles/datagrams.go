@@ -172,7 +172,8 @@ func describeNetlink(d *Descriptor, f openFile, fd, kind int) error {
 }
 
 // makeNetlink makes a socket like it, in the network of the group. The number that it was bound to
-// is free there: the network is a fresh one.
+// is free there: the network is a fresh one. Options are only set where the new socket has others
+// by itself.
 func (s *netlinkSocket) makeNetlink(of *Making) (fd int, err error) {
 	err = netns.InFile(of.Network, func() (err error) {
 		fd, err = unix.Socket(s.domain, s.kind|unix.SOCK_CLOEXEC, s.protocol)

@@ -12,7 +12,8 @@ import (
 // fcntl(2) with F_OFD_SETLK. The daemon takes these on the description that it makes. The other
 // kind belongs to a process, which has to take it itself: see lockFiles. Both show in fdinfo.
 
-// lock is a lock on a file, as /proc/PID/fdinfo shows it.
+// lock is a lock on a file, as /proc/PID/fdinfo shows it. Which file it is on is known from the
+// descriptor that shows it.
 type lock struct {
 	class  string // FLOCK, POSIX or OFDLCK
 	write  bool

@@ -9,6 +9,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// The daemon makes the files of all processes itself, since it has the rights for it, and sends
+// each process descriptors of its own. What is shared among processes is made once and sent several
+// times.
+
 // Making makes the open files of a group again. It is for one goroutine at a time. Whatever it
 // opens in the daemon is closed at the end, whether the restore has succeeded or not.
 type Making struct {
@@ -22,7 +26,7 @@ type Making struct {
 	opened []int
 }
 
-// Make begins to make files; nothing is open yet.
+// Make begins to make files; nothing is open yet. It is called once for each restore of the image.
 func (r *Record) Make() *Making {
 	return &Making{record: r, pipes: map[string][2]int{}, made: map[int]int{}}
 }

@@ -75,7 +75,7 @@ func openFileOf(pid, pidfd, number int) (f openFile, err error) {
 	return f, nil
 }
 
-// value is a number in fdinfo.
+// value is a number in fdinfo. It is false where the line is missing or is no number.
 func (f openFile) value(name string, base int) (uint64, bool) {
 	for _, line := range f.info {
 		if n, v, ok := strings.Cut(line, ":"); ok && n == name {
@@ -111,7 +111,7 @@ func (f openFile) findTwin(all []openFile) (int, error) {
 }
 
 // duplicate gets a descriptor of the description. With that the daemon can ask for options and
-// names without a call of the process.
+// names without a call of the process. The caller closes it.
 func (f openFile) duplicate() (int, error) {
 	fd, err := unix.PidfdGetfd(f.pidfd, f.number, 0)
 	if err != nil {

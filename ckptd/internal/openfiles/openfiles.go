@@ -38,20 +38,24 @@ type Descriptor struct {
 	inherited bool           // the description is also that of a process described before
 }
 
-// Descriptors are all of a process, in the order of their numbers.
+// Descriptors are all of a process, in the order of their numbers. That is the order in which they
+// are made, and sent.
 type Descriptors []Descriptor
 
-// opener opens a file as it was; of is what it opens it for.
+// opener opens a file as it was; of is what it opens it for. It is called in the daemon, and
+// returns a descriptor of the daemon's.
 type opener func(of *Making) (int, error)
 
 // Record has what is known of the open files of a group: all that it takes to open others like
-// them. It does not change once it is complete.
+// them. It does not change once it is complete. An image keeps it, and makes files by it as often
+// as it is restored.
 type Record struct {
 	sockets []*socket // of TCP
 	makers  []opener  // of all descriptions of open files
 }
 
 // Survey describes the open files of a group whose processes are stopped. It is for one goroutine.
+// What it finds in one process it looks for in the next.
 type Survey struct {
 	record  Record
 	outputs []*os.File
@@ -61,7 +65,8 @@ type Survey struct {
 	all     []surveyed
 }
 
-// surveyed are the descriptors of one process.
+// surveyed are the descriptors of one process. When all have been described, ends of pipes and
+// pairs are looked for in them.
 type surveyed struct {
 	pid         int
 	descriptors Descriptors
@@ -143,7 +148,9 @@ func (s *Survey) Describe(pid int) (found Descriptors, err error) {
 }
 
 // describeOnce describes a description that may be one of another process, too, and returns its
-// index. Processes that share one share its position and its flags, so it is made only once.
+// index. Processes that share one share its position and its flags, so it is made only once. That
+// of a fork is inherited, or was sent over a Unix socket: the kernel does not tell, and it does not
+// matter.
 func (s *Survey) describeOnce(d *Descriptor, f openFile, others []openFile) (description int,
 	err error) {
 	n, err := f.findTwin(others)

@@ -65,7 +65,8 @@ func describeUnix(network *os.File, d *Descriptor, f openFile, fd int) error {
 }
 
 // checkPairs, which needs the descriptors of all processes, refuses a pair of which somebody else
-// may have an end. The other one would see its end closed by the restore.
+// may have an end. The other one would see its end closed by the restore. An end that is no pair
+// has no inodes.
 func checkPairs(all []surveyed) error {
 	own := map[uint64]bool{}
 	for _, p := range all {
@@ -86,7 +87,8 @@ func checkPairs(all []surveyed) error {
 }
 
 // pairEnd makes the pair at the first of its two ends, in the network of the group: there the next
-// checkpoint looks for it.
+// checkpoint looks for it. It may be the one process that has both ends, or two of which each has
+// one.
 func (of *Making) pairEnd(key string, end, flags int) (int, error) {
 	ends, ok := of.pipes[key]
 	if !ok {

@@ -19,10 +19,11 @@ import (
 // path is the one that the process sees, below its root directory: the daemon sees other files at
 // that path.
 
-// harmless are the devices whose files have no state.
+// harmless are the devices whose files have no state. Any two opens of them are alike.
 var harmless = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// onlyAtOpen are flags that matter when a file is opened for the first time.
+// onlyAtOpen are flags that matter when a file is opened for the first time. They would change a
+// file that has been put back.
 const onlyAtOpen = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC
 
 // flagTemporary is O_TMPFILE without O_DIRECTORY, which comes with it.

@@ -104,7 +104,7 @@ func checkPipes(all []surveyed) error {
 }
 
 // pipeEnd makes the pipe at the first of its two ends. The daemon keeps both ends until all
-// processes have theirs.
+// processes have theirs. Flags of the ends are set as they were.
 func (of *Making) pipeEnd(key string, end, flags int) (int, error) {
 	ends, ok := of.pipes[key]
 	if !ok {

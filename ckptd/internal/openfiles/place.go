@@ -15,7 +15,8 @@ import (
 // makes the process again. They must hold whatever the numbers are, since a descriptor may have to
 // go where another one is.
 
-// Descriptions is how many descriptions the descriptors are of.
+// Descriptions is how many descriptions the descriptors are of. Twins come without a descriptor of
+// their own.
 func (all Descriptors) Descriptions() (count int) {
 	for _, d := range all {
 		if d.Twin < 0 {
@@ -25,7 +26,7 @@ func (all Descriptors) Descriptions() (count int) {
 	return count
 }
 
-// Above is the lowest number above those of all descriptors.
+// Above is the lowest number above those of all descriptors. From there on numbers are free.
 func (all Descriptors) Above() (above int) {
 	for _, d := range all {
 		above = max(above, d.Number+1)
@@ -93,7 +94,8 @@ func closeOnExecFlag(d Descriptor) uint64 {
 }
 
 // lockFiles adds the calls that take the locks which belong to the process. It would lose those on
-// a file when it closes any descriptor of that, so they come last.
+// a file when it closes any descriptor of that, so they come last. The processes that held such a
+// lock have ended.
 func (all Descriptors) lockFiles(b *tracer.Batch) {
 	for _, d := range all {
 		for _, l := range d.locks {

@@ -48,7 +48,7 @@ type socket struct {
 	other int
 }
 
-// option is a socket option as getsockopt returns it.
+// option is a socket option as getsockopt returns it. It is set again byte by byte.
 type option struct {
 	level, name int
 	value       []byte
@@ -282,7 +282,8 @@ func makeSockets(all []*socket) (fds []int, err error) {
 	return fds, awaitStates(all, fds)
 }
 
-// nowhere is the other end of a connection that has ended, which nobody can ask for.
+// nowhere is the other end of a connection that has ended, which nobody can ask for. It is a port
+// of the loopback that servers do not use.
 var nowhere = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 1)
 
 // otherEnd describes the other end, one that serves for a moment where nobody has it. It has said
@@ -354,7 +355,8 @@ func makeConnection(a, b *socket) (pair [2]int, err error) {
 	return pair, err
 }
 
-// end is what a connection is made of.
+// end is what a connection is made of. Both ends use the addresses of the other one as it is
+// described: that may be one that nobody has.
 func (s *socket) end(remote netip.AddrPort) *tcprepair.End {
 	return &tcprepair.End{Domain: s.domain, Local: s.local, Remote: remote, Windows: s.windows,
 		Scales: s.scales}

@@ -27,7 +27,7 @@ import (
 // on the way between two of them could hold descriptors.
 
 // unixSocket is a Unix socket that is not connected: it listens, or gets datagrams, or does nothing
-// yet.
+// yet. Its queue is empty.
 type unixSocket struct {
 	kind, flags int
 	// as it was bound: a path, or with @ in front an abstract name; empty: it was not
@@ -40,7 +40,8 @@ type unixSocket struct {
 	above     unix.Stat_t  // of the directory of that
 }
 
-// carriedUnix are the options that a new socket gets from the old one.
+// carriedUnix are the options that a new socket gets from the old one. What is set anyway on a new
+// one is left as it is.
 var carriedUnix = []int{unix.SO_PASSCRED, unix.SO_RCVLOWAT, unix.SO_RCVTIMEO, unix.SO_SNDTIMEO,
 	unix.SO_PRIORITY, unix.SO_TIMESTAMP}
 
@@ -184,7 +185,8 @@ func (s *unixSocket) bind(of *Making, fd int) error {
 	})
 }
 
-// setTimes gives a file the times that it had: programs can see when a directory was changed.
+// setTimes gives a file the times that it had: programs can see when a directory was changed. A
+// symbolic link is not followed.
 func setTimes(path string, st *unix.Stat_t) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW)
 }

@@ -43,13 +43,15 @@ func Compare(pid, parent int, common []Region, without Region) (d Difference, er
 	return d, err
 }
 
-// differs tells whether a page is another one than the parent's at its place.
+// differs tells whether a page is another one than the parent's at its place. Pages are compared by
+// where they are, and not by what they hold.
 func differs(own, parents uint64) bool {
 	const number = 1<<55 - 1 // of the page in the memory of the machine; 0: it is hidden
 	return own&Present == 0 || parents&Present == 0 || own&number != parents&number || own&number == 0
 }
 
-// isEmptied tells whether a process has no page of its own any more.
+// isEmptied tells whether a process has no page of its own any more. Then it reads zeros there, or
+// what the file has.
 func isEmptied(own, _ uint64) bool { return own&(Present|Swapped) == 0 || own&OfFile != 0 }
 
 // comparison compares the pages of a process with those of its parent.

@@ -22,7 +22,8 @@ import (
 // PageSize is the size of a page, in bytes.
 const PageSize = 4096
 
-// Region is a run of pages: the addresses of its first byte, and of the byte behind it.
+// Region is a run of pages: the addresses of its first byte, and of the byte behind it. Both are
+// multiples of the page size.
 type Region struct{ From, To uint64 }
 
 // scanArguments are struct pm_scan_arg of PAGEMAP_SCAN: linux/fs.h.
@@ -105,7 +106,7 @@ func open(pid int) (int, error) {
 }
 
 // ExclusiveBytes is how much of these pages only this process has: the kernel would get that much
-// memory back if the process ended.
+// memory back if the process ended. The kernel marks a page that no other process has mapped.
 func ExclusiveBytes(pid int, own []Region) (total int64, err error) {
 	pagemap, err := open(pid)
 	if err != nil {
@@ -133,7 +134,7 @@ func ExclusiveBytes(pid int, own []Region) (total int64, err error) {
 }
 
 // Touched tells whether a process has pages of its own in a region; own are all of them, in their
-// order.
+// order. They are found by halving.
 func Touched(own []Region, in Region) bool {
 	n, _ := slices.BinarySearchFunc(own, in.From, func(r Region, at uint64) int {
 		if r.To <= at {

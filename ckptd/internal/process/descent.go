@@ -17,7 +17,7 @@ import (
 // when it executes a program is not made again: a child that has executed another one is refused.
 
 // descent is what there is to know of a process that a peer has forked, beside what there is of
-// any.
+// any. It is complete when the process has been interrogated and its memory compared.
 type descent struct {
 	exitSignal uint64 // that its parent gets when it ends
 	session    int    // of the parent's, or its own; in the group's pid namespace

@@ -17,6 +17,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 )
 
+// A child has its memory from a fork of its parent, some time ago. So most of it is the parent's
+// still: the same mappings, and the same pages of the machine. An image of the child is what is
+// not. Where the restored parent forks, only that has to be changed.
+
 // difference is how the memory of a process differs from that of its parent: what has to be done to
 // a fork of the parent so that it has the memory of the process.
 type difference struct {

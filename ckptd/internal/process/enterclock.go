@@ -14,7 +14,8 @@ import (
 )
 
 // MayEnterClock says why a process cannot enter another time namespace: it has filters of its own,
-// which may end it for a call that it never makes, no right to, or several threads.
+// which may end it for a call that it never makes, no right to, or several threads. It is asked of
+// all processes first, so that none has entered it when another one cannot.
 func MayEnterClock(pid int, s procfs.Status) error {
 	if err := examineRights(pid, s); err != nil {
 		return err

@@ -43,7 +43,8 @@ func ask(s *tracer.Program, first bool) questions {
 	return q
 }
 
-// note notes the answers of a thread, and those of the first one about the process.
+// note notes the answers of a thread, and those of the first one about the process. Those of other
+// threads have no place for what is the process's.
 func (q questions) note(t *thread, a *attributes) {
 	s := q.Program
 	copy(t.stack[:], s.Read(q.stack, len(t.stack)))
@@ -65,7 +66,8 @@ func (p *Frozen) askAll(s *tracer.Program) (asked []questions) {
 	return asked
 }
 
-// carryOut has each thread carry out its list of a program, side by side.
+// carryOut has each thread carry out its list of a program, side by side. Results and answers can
+// be read when it returns.
 func (p *Frozen) carryOut(s *tracer.Program, lists []questions) (arrived tracer.NewTasks, err error) {
 	if err := s.Load(p.PID); err != nil {
 		return arrived, err

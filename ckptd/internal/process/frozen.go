@@ -16,6 +16,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
+// A checkpoint looks at processes that stand still. ptrace stops a thread in the system call that
+// it waits in, and the thread does not notice: the call is restarted when it goes on. What the
+// daemon does to a process meanwhile, such as the mapping for calls, is undone before that.
+
 // Frozen is a process that is stopped for a checkpoint, with what is found out about it. It is
 // embedded in what will be in the image, so that whatever is found out is there already.
 type Frozen struct {
@@ -61,7 +65,8 @@ func freeze(pid int, here *unix.CPUSet) (*Frozen, error) {
 }
 
 // FreezeTree stops a process and all that it has forked, parents first, and returns also those that
-// it has stopped before an error.
+// it has stopped before an error. A process that is stopped forks nothing any more, so the children
+// that are listed then are all.
 func FreezeTree(pid int, parent *Frozen, here *unix.CPUSet) (all []*Frozen, err error) {
 	p, err := freeze(pid, here)
 	all = []*Frozen{p}
@@ -93,7 +98,8 @@ func FreezeTree(pid int, parent *Frozen, here *unix.CPUSet) (all []*Frozen, err 
 }
 
 // Thaw lets the threads go on as if nothing had happened. It tries everything, also after an error:
-// a thread that stays stopped would be seen by the peers.
+// a thread that stays stopped would be seen by the peers. Before the image is complete nobody knows
+// whether it will be; the process goes on in any case.
 func (p *Frozen) Thaw() error {
 	var errs []error
 	if p.calls != 0 {
@@ -108,7 +114,8 @@ func (p *Frozen) Thaw() error {
 }
 
 // Disturbed returns ErrNotQuiescent if a signal has come since the process was frozen. A fork would
-// not have it, so the image would lack what the process is about to do.
+// not have it, so the image would lack what the process is about to do. It is asked after the fork:
+// until then a signal may come.
 func (p *Frozen) Disturbed() error {
 	for _, t := range p.threads {
 		pending, err := ptrace.HasPendingSignals(t.tid)

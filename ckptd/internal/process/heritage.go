@@ -12,6 +12,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
+// What a process inherits it cannot always be given: limits, capabilities, the addresses of its
+// arguments. A child that differs from its parent in these is refused.
+
 // kindsOfSharing are what processes may share and these must not: kcmp(2).
 var kindsOfSharing = map[uintptr]string{1: "memory", 2: "open files", 3: "directories", 4: "signal handlers"}
 

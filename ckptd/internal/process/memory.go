@@ -154,7 +154,8 @@ var flagsRefused = map[string]string{
 	"lo": "is locked", "ss": "is a shadow stack", "ht": "has huge pages",
 }
 
-// maxWiped bounds the memory that a fork does not inherit: state of random generators.
+// maxWiped bounds the memory that a fork does not inherit: state of random generators. Such memory
+// is some pages in all programs that have it.
 const maxWiped = 1 << 20
 
 // saveWiped reads memory that a fork would find wiped, and that a restore writes: the state of

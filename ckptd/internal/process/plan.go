@@ -112,7 +112,7 @@ func (p *plan) install(count int, remapped []mappings.Remap) {
 }
 
 // enterSession adds the calls that bring the process to its session and process group, of which it
-// may have its parent's.
+// may have its parent's. A peer always leads its session: the proxy has started it so.
 func (p *plan) enterSession() {
 	d := p.of.saved.descent
 	switch {

@@ -44,14 +44,15 @@ type Saved struct {
 	calls      uint64   // address of the mapping for calls; 0: there is none
 }
 
-// attributes are what a process has of its own and a fork of it would not have.
+// attributes are what a process has of its own and a fork of it would not have. A process gets them
+// back by calls of its own.
 type attributes struct {
 	timers    [3]unix.Itimerval // real, virtual, profiling
 	subreaper uint64            // 1: it adopts orphans
 	directory string
 }
 
-// tracee is the stopped copy.
+// tracee is the stopped copy. It forks whenever the image is restored, and is never let go.
 func (s *Saved) tracee() tracee { return tracee{s.PID, s.calls, s.threads[0].registers} }
 
 // timerBytes is the size of a struct itimerval.

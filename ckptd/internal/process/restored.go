@@ -58,7 +58,8 @@ func (q *Restored) makePair(p *plan) error {
 }
 
 // carryOut sends a new process its descriptors, and has it carry out the main batch of its plan and
-// its new threads theirs.
+// its new threads theirs. The pair is descriptors 0 and 1 of the new process by then, and the
+// daemon sends through 1.
 func (q *Restored) carryOut(p *plan, fds []int) error {
 	q.threads[0].tid = q.PID
 	if err := q.tracee().deliver(p.main, 1, fds); err != nil {
@@ -155,7 +156,8 @@ func (q *Restored) equipThreads(b *tracer.Batch, all []newThread, arrived tracer
 }
 
 // Release removes the mapping for calls and lets all threads go on, in the calls that they waited
-// in. Its memory is compared with what was saved before: what runs cannot be looked at.
+// in. Its memory is compared with what was saved before: what runs cannot be looked at. An error
+// leaves it stopped, and the group is ended.
 func (q *Restored) Release() error {
 	first := q.threads[0]
 	if err := tracer.Withdraw(first.tid, first.registers, q.calls); err != nil {

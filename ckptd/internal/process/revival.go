@@ -13,6 +13,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
+// A process is made again by a fork of the copy, so it has the memory that it had without a copy of
+// its pages. What a fork does not carry over is in its plan. What a peer had forked is forked by
+// the new process, as it was by the old one, so that each is the other's child or parent again.
+
 // Revival is what it takes to make the processes of a group again. The group's processes are made
 // one after the other, parents before what they have forked: a description of an open file is made
 // when the first of them needs it.
@@ -82,6 +86,9 @@ func (r *Revival) open(s *Saved) (fds []int, remapped []mappings.Remap, err erro
 
 // remaps lists the mappings to be made anew, and opens their files. Also after an error these are
 // the caller's.
+//
+// A file of the group is mapped anew if it is another file now. All else only at the end of a long
+// line.
 func (r *Revival) remaps(s *Saved) (list []mappings.Remap, fds []int, err error) {
 	for n, m := range s.Memory.mappings {
 		replaced := false

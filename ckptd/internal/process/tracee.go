@@ -30,7 +30,7 @@ type tracee struct {
 func (t tracee) program() *tracer.Program { return tracer.NewProgram(t.calls) }
 
 // callsOf is where the code and room for lists are that lie at an address: no memory of the
-// program.
+// program. They are left out wherever pages of a process are looked at.
 func callsOf(address uint64) pagemap.Region {
 	return pagemap.Region{From: address, To: address + tracer.InjectionSize}
 }

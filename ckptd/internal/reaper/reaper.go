@@ -16,6 +16,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
+// Somebody has to wait for each process that ends, or it stays as a zombie, and its pid in use. The
+// daemon is the parent of many that it has not started itself.
+
 // Reaper waits for all children of the daemon. As pid 1 of its namespace it also gets
 // what a killed CRIU leaves behind, which it must reap without knowing it.
 //
@@ -27,7 +30,7 @@ type Reaper struct {
 	subscribers map[chan struct{}]bool
 }
 
-// Child is a process that somebody waits for.
+// Child is a process that somebody waits for. Its status can be read when it is done.
 type Child struct {
 	reaper *Reaper
 	PID    int
@@ -53,8 +56,9 @@ func New() *Reaper {
 	return r
 }
 
-// endsOnly has the kernel send SIGCHLD for ends only, not for stops, of which there are
-// many while a process is traced. It changes one flag of what the runtime has set.
+// endsOnly has the kernel send SIGCHLD for ends only, not for stops, of which there are many while
+// a process is traced. It changes one flag of what the runtime has set. The runtime of Go has no
+// call for that flag.
 func endsOnly() error {
 	const noChildStop = 1 // SA_NOCLDSTOP
 	var action struct{ handler, flags, restorer, mask uintptr }
@@ -71,7 +75,8 @@ func endsOnly() error {
 	return nil
 }
 
-// Subscribe returns a channel that gets a value when some process may have ended.
+// Subscribe returns a channel that gets a value when some process may have ended. The value says
+// that there is something to look at, and not what. The function ends the subscription.
 func (r *Reaper) Subscribe() (<-chan struct{}, func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +103,7 @@ func (r *Reaper) tell() {
 
 // Start forks a child, in a network; nothing is reaped before it is known. The thread that forks
 // ends, so that the child is the first thread's: one that may come to be a tracer's would take it
-// from the reaper.
+// from the reaper. The network is entered by that thread only.
 func (r *Reaper) Start(network *os.File, fork func() (pid int, err error)) (c *Child, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,8 +135,8 @@ func (r *Reaper) Adopt(pid int) *Child {
 	return c
 }
 
-// StrangersIn counts the processes in a network that nobody waits for, as they were not started
-// by the daemon.
+// StrangersIn counts the processes in a network that nobody waits for, as they were not started by
+// the daemon. While CRIU brings a group back these are what it has made.
 func (r *Reaper) StrangersIn(network *os.File) (n int, err error) {
 	number, err := sys.Inode(int(network.Fd()))
 	if err != nil {
@@ -178,7 +183,7 @@ func reapChild(pid int) (status unix.WaitStatus, ended bool) {
 	}
 }
 
-// Ended tells whether the child has ended, without waiting.
+// Ended tells whether the child has ended, without waiting. It has been reaped by then.
 func (c *Child) Ended() bool {
 	select {
 	case <-c.Done:
@@ -188,8 +193,8 @@ func (c *Child) Ended() bool {
 	}
 }
 
-// Signal kills the child, unless it has ended. Reaping is held off meanwhile, so that the
-// pid cannot be another's.
+// Signal kills the child, unless it has ended. Reaping is held off meanwhile, so that the pid
+// cannot be another's. Its end is known a moment later.
 func (c *Child) Signal() {
 	c.reaper.mu.Lock()
 	defer c.reaper.mu.Unlock()
@@ -198,7 +203,7 @@ func (c *Child) Signal() {
 	}
 }
 
-// Kill kills the child and waits for its end.
+// Kill kills the child and waits for its end. It returns at once if the child has ended.
 func (c *Child) Kill() {
 	c.Signal()
 	<-c.Done

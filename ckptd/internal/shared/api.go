@@ -8,14 +8,15 @@ import (
 
 // What commands and the page of status know of a shared daemon.
 
-// Options say how to run a shared daemon. Zeros in them are the defaults.
+// Options say how to run a shared daemon. Zeros in them are the defaults. They hold for all
+// clients.
 type Options struct {
 	Socket     string
 	MaxClients int // at a time
 	Limits     wire.Limits
 }
 
-// Status is what a shared daemon has.
+// Status is what a shared daemon has. It is asked of all private daemons anew each time.
 type Status struct {
 	PID        int
 	Since      time.Time

@@ -26,6 +26,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
 
+// Several checks at a time would have a daemon each, with limits of its own. Where that is too much
+// for a machine, one of its users starts a shared daemon, which says how many there may be and what
+// each may have.
+
 // A shared daemon listens at a socket and starts a daemon of its own for each client that
 // comes: in namespaces of its own, with a store of its own. So no client sees anything of
 // another, none takes another's room, and a daemon that ends takes one client's groups
@@ -150,7 +154,8 @@ func listenAt(path string) (listener int, err error) {
 	return listener, nil
 }
 
-// removeStale removes a socket at which nobody listens.
+// removeStale removes a socket at which nobody listens. Anything else at that path is not the
+// daemon's to remove. To connect is the only way to find out.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -176,6 +181,7 @@ func removeStale(path string) error {
 
 // welcome does what somebody who has connected wants, which is one thing. A client says what it
 // wants in one message and has an answer; after that the connection is its daemon's, or is closed.
+// A connection without any message only asks whether somebody listens.
 func (s *shared) welcome(connection int) {
 	defer unix.Close(connection)
 	var r wire.Request
@@ -240,7 +246,8 @@ func (s *shared) do(connection int, who *unix.Ucred, r wire.Request, descriptors
 // The client gets a pidfd of it.
 //
 // The new process gets the connection and a second channel as its first descriptors. Paths of the
-// client are relative to its directory, so the daemon runs in that.
+// client are relative to its directory, so the daemon runs in that. The client waits for the answer
+// before it says anything else, so no request of it is lost between the two daemons.
 func (s *shared) attach(connection int, who *unix.Ucred, directory string, descriptors []int) ([]int, error) {
 	if len(descriptors) != 1 {
 		return nil, fmt.Errorf("%w: to attach with %d descriptors, not 1", wire.ErrInvalid, len(descriptors))
@@ -320,7 +327,8 @@ func (s *shared) start(a *attached) (pidfd int, err error) {
 }
 
 // status asks the daemons of all clients, one after the other, in the order in which they came. One
-// that does not answer is listed with what is known of it.
+// that does not answer is listed with what is known of it. The list is taken first, so that clients
+// may come and go meanwhile.
 func (s *shared) status() Status {
 	status := Status{PID: os.Getpid(), Since: s.since, Socket: s.options.Socket,
 		MaxClients: s.options.MaxClients, Clients: []wire.Status{}}
@@ -346,7 +354,8 @@ func (s *shared) status() Status {
 	return status
 }
 
-// status asks the daemon of a client.
+// status asks the daemon of a client. It has some seconds to answer. A daemon that has ended is no
+// error worth telling.
 func (a *attached) status() (of wire.Status, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -364,7 +373,8 @@ func (a *attached) status() (of wire.Status, err error) {
 	return of, wire.ReadStatus(reply.Descriptors, &of)
 }
 
-// stop has the daemon end. With clients it must be forced.
+// stop has the daemon end. With clients it must be forced. It is told once: a second request
+// changes nothing.
 func (s *shared) stop(force bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -380,7 +390,8 @@ func (s *shared) stop(force bool) error {
 }
 
 // end ends the daemons of all clients, and removes the socket. It returns when the processes are
-// gone, so that another daemon may start at once.
+// gone, so that another daemon may start at once. Clients are not asked: to stop with clients was
+// forced.
 func (s *shared) end() error {
 	s.mu.Lock()
 	s.closing = true

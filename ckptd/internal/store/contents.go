@@ -76,7 +76,8 @@ func (s *contentStore) CopyOf(path string, buffer []byte) (*Content, error) {
 	return c, nil
 }
 
-// copySummed copies what is left of a file and returns the number of bytes and their checksum.
+// copySummed copies what is left of a file and returns the number of bytes and their checksum. The
+// sum is that of what was read, so that it can be compared with what is read later.
 func copySummed(to io.Writer, from *os.File, buffer []byte) (size int64, sum uint32, err error) {
 	for {
 		n, err := from.Read(buffer)
@@ -108,7 +109,8 @@ func (c *Content) use() bool {
 	return true
 }
 
-// release takes one user from each of the copies, and removes those that have none left.
+// release takes one user from each of the copies, and removes those that have none left. To release
+// one more often than it is used is a fault of the store, which would remove what others have.
 func (s *contentStore) release(copies []*Content) error {
 	var errs []error
 	s.mu.Lock()
@@ -155,7 +157,8 @@ func (c *Content) compare(size int64, sum uint32, err error) error {
 	return nil
 }
 
-// writeTo writes the content to a file that is empty.
+// writeTo writes the content to a file that is empty. It is compared while it is written: an error
+// says that what stands there now is not to be used.
 func (c *Content) writeTo(to *os.File, buffer []byte) error {
 	from, err := os.OpenFile(c.path, unix.O_NOATIME, 0)
 	if err != nil {

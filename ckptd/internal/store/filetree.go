@@ -164,7 +164,8 @@ func (s *TreeSaver) directory(fd int, path, below string, base *FileNode) (*File
 	return n, nil
 }
 
-// entry returns the node of an entry of a directory, nil for what is left out.
+// entry returns the node of an entry of a directory, nil for what is left out. Sockets are left
+// out, since whoever binds makes them; devices are an error.
 func (s *TreeSaver) entry(dir int, name, path, below string, base *FileNode) (n *FileNode, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -277,7 +278,8 @@ func openDirectory(dir int, name string) (fd int, err error) {
 	}
 }
 
-// namesIn are the names in a directory, without those of itself and its parent.
+// namesIn are the names in a directory, without those of itself and its parent. They come in the
+// order of the directory.
 func namesIn(fd int) (names []string, err error) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -294,6 +296,7 @@ func namesIn(fd int) (names []string, err error) {
 
 // sameContent tells whether a file of the group holds what a copy does. They are read, and not
 // mapped: holes of a file stay what they are, and a copy that is damaged is only another content.
+// An error is only about the file of the group: a copy that cannot be read is another content.
 func sameContent(live, copied string, size int64) (bool, error) {
 	if size == 0 {
 		return true, nil

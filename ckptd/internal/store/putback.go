@@ -94,6 +94,8 @@ func (r *TreeRestorer) clear(n *FileNode, path, below string, missing map[*FileN
 }
 
 // keep tells whether an entry can stay: a file that is the same, or a directory, which it clears.
+// Of a file with several names the first one that is the same stays for the node, and others only
+// if they are names of the same inode.
 func (r *TreeRestorer) keep(
 	dir int, name, path, below string, n *FileNode, missing map[*FileNode][]string,
 ) (bool, error) {
@@ -202,7 +204,8 @@ func (r *TreeRestorer) write(c *Content, path string) error {
 	return errors.Join(c.writeTo(f, r.buffer), f.Close())
 }
 
-// setAttributes sets owner, mode and times, in this order: chown clears mode bits.
+// setAttributes sets owner, mode and times, in this order: chown clears mode bits. A symbolic link
+// has no mode.
 func setAttributes(path string, n *FileNode) error {
 	if err := os.Lchown(path, int(n.uid), int(n.gid)); err != nil {
 		return err
@@ -260,7 +263,8 @@ func (c *FileComparison) checkBelow(n *FileNode, dir int, live, below string, bu
 	return nil
 }
 
-// CopyTree makes an existing directory a copy of another one.
+// CopyTree makes an existing directory a copy of another one. No copies are made in a store: the
+// contents are read from the files themselves.
 func CopyTree(from, to string) error {
 	s := TreeSaver{CopyOf: func(path string, size int64) (*Content, error) {
 		return &Content{path: path, size: size}, nil

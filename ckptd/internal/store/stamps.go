@@ -36,7 +36,8 @@ func settledBefore() (int64, error) {
 	return now.Nano() - clockStep.Nanoseconds(), err
 }
 
-// note notes what a file holds. One that was changed or read just now is not noted.
+// note notes what a file holds. One that was changed or read just now is not noted. A change within
+// the same step of the clock would not show.
 func (s Stamps) note(live *unix.Stat_t, c *Content, settled int64) {
 	if s == nil {
 		return

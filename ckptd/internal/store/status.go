@@ -2,7 +2,8 @@ package store
 
 import "github.com/tandem-mc/tandem/ckptd/internal/wire"
 
-// Status lists the images of each group.
+// Status lists the images of each group. One that is being written is not listed. Bytes are exact,
+// if that takes a look at all images.
 func (s *Store) Status(of *wire.Status) map[uint64][]wire.ImageStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -285,7 +285,7 @@ func (s *Store) Remove(i *Image) error {
 	return s.discard(i)
 }
 
-// RemoveGroup drops all images of a group.
+// RemoveGroup drops all images of a group. Also those in use go: the group has ended.
 func (s *Store) RemoveGroup(group uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -298,7 +298,8 @@ func (s *Store) RemoveGroup(group uint64) error {
 	return errors.Join(errs...)
 }
 
-// Copies are the processes that images of a group are.
+// Copies are the processes that images of a group are. They are children of the group's proxy, as
+// its peers are.
 func (s *Store) Copies(group uint64) (all []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,6 +72,7 @@ var objectsOfSystemV = []struct {
 }
 
 // RefuseIPC refuses a group whose namespace holds anything. It is called on the tracer's thread.
+// The kernel counts objects for the namespace of the thread that asks.
 func (t *Tracer) RefuseIPC() error {
 	var info ipcInfo
 	for _, kind := range objectsOfSystemV {
@@ -86,7 +87,8 @@ func (t *Tracer) RefuseIPC() error {
 	return t.refuseQueues()
 }
 
-// refuseQueues refuses a group that has message queues of POSIX.
+// refuseQueues refuses a group that has message queues of POSIX. One name is enough: it says which
+// one is in the way.
 func (t *Tracer) refuseQueues() error {
 	if t.Queues < 0 {
 		return nil

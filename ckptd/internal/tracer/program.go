@@ -79,7 +79,8 @@ func (s *Program) Batch() *Batch {
 	return b
 }
 
-// Add appends a call and returns its index; name is what an error says it was for.
+// Add appends a call and returns its index; name is what an error says it was for. Arguments that
+// are left out are 0.
 func (b *Batch) Add(name string, number uintptr, arguments ...uint64) int {
 	b.calls = binary.NativeEndian.AppendUint64(b.calls, uint64(number))
 	for n := range 6 {
@@ -127,7 +128,8 @@ func (b *Batch) Put(data []byte) uint64 {
 	return address
 }
 
-// Fit tells whether there is room for the program where it is to be loaded.
+// Fit tells whether there is room for the program where it is to be loaded. It is asked at the
+// checkpoint already, for what the restore will take.
 func (s *Program) Fit() error {
 	calls := 0
 	for _, b := range s.lists {
@@ -161,7 +163,8 @@ func (b *Batch) Check() error {
 	return nil
 }
 
-// Load writes the program into a stopped process, and with it into those that it forks.
+// Load writes the program into a stopped process, and with it into those that it forks. The lists
+// lie one behind the other from then on, and nothing can be added.
 func (s *Program) Load(pid int) error {
 	if err := s.Fit(); err != nil {
 		return fmt.Errorf("have process %d carry out system calls: %w", pid, err)
@@ -214,6 +217,9 @@ func (n *NewTasks) Note(tid int, status unix.WaitStatus) {
 var ErrKilled = errors.New("it was killed during calls")
 
 // AwaitTraps waits until all of these threads have come to the end of their batches.
+//
+// What threads have made meanwhile comes to stop, too, and is noted. A thread that is killed, or
+// stops for another signal, ends the wait with an error.
 func AwaitTraps(tids ...int) (born NewTasks, err error) {
 	waiting := map[int]bool{}
 	for _, tid := range tids {
@@ -264,7 +270,7 @@ func (n NewTasks) Await(count int, lost func() bool) ([]int, error) {
 	return n.Stopped, nil
 }
 
-// Run has a stopped thread carry out a program of one batch.
+// Run has a stopped thread carry out a program of one batch. A program without calls is not loaded.
 func (b *Batch) Run(pid, tid int) error {
 	if len(b.names) == 0 {
 		return nil

@@ -13,6 +13,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 )
 
+// The kernel ties a traced process to the thread that traces it. Go moves goroutines among threads,
+// so one goroutine keeps a thread for that, and does what others hand to it.
+
 // Tracer is a thread that traces processes: the kernel obeys the thread that has attached
 // to a process, and no other. When it ends, what it traces is killed.
 type Tracer struct {
@@ -127,7 +130,8 @@ func (t *Tracer) AwaitKilled() error {
 	return t.Do(func() error { t.awaitDying(); return nil })
 }
 
-// awaitDying waits until all that was killed has ended. It is called on the thread.
+// awaitDying waits until all that was killed has ended. It is called on the thread. A stop that was
+// on the way comes before the end.
 func (t *Tracer) awaitDying() {
 	for pid := range t.dying {
 		for {

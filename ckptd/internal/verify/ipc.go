@@ -19,7 +19,7 @@ import (
 // which show only those of the reader's own namespace.
 
 // changingOfIPC are the columns of /proc/sysvipc that may differ: times, who was last, and where
-// pages are.
+// pages are. They tell what was done, and by whom, and not what the state is.
 var changingOfIPC = []string{"otime", "ctime", "stime", "rtime", "atime", "dtime", "cpid", "lpid", "lspid",
 	"lrpid", "rss", "swap", "nattch"}
 

@@ -10,7 +10,7 @@ import (
 
 // JoinMappings makes one line of those for mappings that continue each other. It needs them in
 // their order. The kernel may keep two apart, or not, that differ in nothing that a program could
-// tell.
+// tell. Lines about other things stay as they are.
 func JoinMappings(state []string) (joined []string) {
 	var last visibleMapping
 	for _, line := range state {
@@ -30,7 +30,7 @@ func JoinMappings(state []string) (joined []string) {
 }
 
 // visibleMapping is a line about a mapping of a file, or of memory without a name: what comes
-// before and after its numbers.
+// before and after its numbers. Two that continue each other differ in the numbers only.
 type visibleMapping struct {
 	before, after    string
 	from, to, offset uint64
@@ -42,6 +42,7 @@ func (m visibleMapping) String() string {
 }
 
 // parseVisible reads lines such as "process 100: mapping 1000-2000 r--p 00003000 fe:00 77 /lib/x".
+// Offsets of memory without a file mean nothing, so its address takes their place.
 func parseVisible(line string) (m visibleMapping, ok bool) {
 	const mark = ": mapping "
 	at := strings.Index(line, mark)

@@ -22,6 +22,10 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
+// A description is a list of lines, each of which says what it is about: a process, a file, a
+// socket. Lines that only one of two descriptions has are the difference, in words that a person
+// can read.
+
 // A restored group must look as it did at its checkpoint. What is compared is all that the
 // kernel shows of its processes: their descriptors, mappings, mounts, limits, timers, signal
 // masks, identity, environment and threads, the sockets of the group with their queues, and
@@ -39,6 +43,8 @@ const (
 // processes share is called, and sockets that no process has any more: data that reaches them is
 // answered by a reset, and so it is where there is none. The end of a stream they acknowledge;
 // where there is none, that is reset, too.
+//
+// It is for both descriptions: that of the checkpoint is made as it would look after CRIU.
 func KnownTo(backend string, state []string) []string {
 	if backend != wire.BackendCRIU {
 		if hasSeveral(state) { // whose mappings the memory backend makes anew
@@ -62,7 +68,7 @@ func KnownTo(backend string, state []string) []string {
 	return JoinMappings(state)
 }
 
-// hasSeveral tells whether there are several processes.
+// hasSeveral tells whether there are several processes. They show in the beginnings of the lines.
 func hasSeveral(state []string) bool {
 	first := ""
 	for _, line := range state {
@@ -78,8 +84,9 @@ func hasSeveral(state []string) bool {
 	return false
 }
 
-// Processes describes processes, which must wait in system calls, and the sockets and
-// System V objects in the namespaces of one of them.
+// Processes describes processes, which must wait in system calls, and the sockets and System V
+// objects in the namespaces of one of them. Lines are sorted, so that two descriptions can be
+// compared.
 func Processes(pids []int, namespaces int) (state []string, err error) {
 	// They belong to the namespace, and are looked at once.
 	if state, err = visibleIPC(namespaces); err != nil {
@@ -129,10 +136,11 @@ func visibleSocket(table string, fields []string) []string {
 	return []string{table + line}
 }
 
-// ofNobody marks a socket that no process has any more.
+// ofNobody marks a socket that no process has any more. The backends differ in them.
 const ofNobody = " of nobody"
 
-// Files describes the files of a group.
+// Files describes the files of a group. A file is described by its checksum, and a directory by its
+// mode alone: its times follow from its entries.
 func Files(directory string) (state []string, err error) {
 	err = filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(directory, path)
@@ -167,6 +175,8 @@ func Files(directory string) (state []string, err error) {
 }
 
 // visibleProcess collects what can be seen of a process; err is the first error.
+//
+// What differs with every restore, such as inodes of pipes, is left out where it is found.
 type visibleProcess struct {
 	pid       int
 	directory string // in /proc
@@ -183,7 +193,8 @@ func (v *visibleProcess) addf(format string, a ...any) {
 // fail notes an error. What is read after the first one does not matter.
 func (v *visibleProcess) fail(err error) { v.err = cmp.Or(v.err, err) }
 
-// read returns the content of a file that all processes have.
+// read returns the content of a file that all processes have. A process that has ended meanwhile
+// makes the description an error.
 func (v *visibleProcess) read(name string) string {
 	b, err := os.ReadFile(v.directory + "/" + name)
 	if err != nil {
@@ -243,7 +254,8 @@ var (
 			`ShdPnd|Cap.*|NoNewPrivs|Seccomp|Cpus_allowed|Mems_allowed_list|CoreDumping|THP_enabled):`)
 )
 
-// names are those in a directory, numbers in their order.
+// names are those in a directory, numbers in their order. In this order lines of two descriptions
+// of the same process are in the same places.
 func (v *visibleProcess) names(directory string) (names []string) {
 	entries, err := os.ReadDir(v.directory + "/" + directory)
 	if err != nil {
@@ -309,6 +321,7 @@ func (v *visibleProcess) firstOf(number string) string {
 }
 
 // thread describes a thread by lines of its status, and by the system call that it waits in.
+// Numbers of namespaces outside of the group are left out.
 func (v *visibleProcess) thread(directory string) {
 	var lines []string
 	number := ""

@@ -10,6 +10,9 @@ import (
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
+// Where a thread waits tells much of the state of its program: the place of the call, and the depth
+// of the stack. Both must be the same after a restore.
+
 // A thread that waits with a time-out goes on by itself some time after a restore. Its next wait
 // may be at another place, or with another depth of the stack. Just after the restore it must be
 // where it was.
@@ -46,7 +49,8 @@ func visibleCall(pid int, line string) (string, error) {
 
 // WithoutTimed prepares two descriptions for a comparison: that of a checkpoint, and that of the
 // group so long after its restore. Both lose the lines about threads that waited with a time-out,
-// once these may have gone on.
+// once these may have gone on. Within the first moments nothing is left out: a thread that has
+// moved by then has not been put back.
 func WithoutTimed(want, now []string, after time.Duration) (_, _ []string) {
 	moved := map[string]bool{} // threads, by the beginnings of their lines
 	for _, line := range want {

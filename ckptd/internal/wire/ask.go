@@ -70,7 +70,8 @@ func (a *Answer) Close() {
 // Patience is how long a client, or the daemon of one, may take to say something.
 const Patience = 5 * time.Second
 
-// ConnectToSocket connects to a socket.
+// ConnectToSocket connects to a socket. The error of the system call stays what it is, so that a
+// caller can tell why.
 func ConnectToSocket(path string) (int, error) {
 	connection, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

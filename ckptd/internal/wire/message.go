@@ -41,7 +41,8 @@ const (
 	SocketsKind messageKind = 3
 )
 
-// KindOf is what a message says it is; 0 where it is too short for one.
+// KindOf is what a message says it is; 0 where it is too short for one. The reader of replies has
+// to know before it decodes.
 func KindOf(b []byte) messageKind {
 	if len(b) < headerSize {
 		return 0
@@ -155,7 +156,8 @@ func Cut(text string, most int) string {
 	return valid(over - 1)
 }
 
-// CutList is Cut for a list, which loses its end.
+// CutList is Cut for a list, which loses its end. What is left out has to be found out in another
+// way.
 func CutList(list []string, most int) []string {
 	size := 0
 	for n, text := range list {
@@ -166,7 +168,8 @@ func CutList(list []string, most int) []string {
 	return list
 }
 
-// AsError decodes what ErrorResponse encoded; nil where the reply is no error.
+// AsError decodes what ErrorResponse encoded; nil where the reply is no error. A code that this
+// build does not know is an error all the same.
 func (r Response) AsError() error {
 	if r.Error == "" {
 		return nil
@@ -179,7 +182,8 @@ func (r Response) AsError() error {
 	return errors.New(r.Error)
 }
 
-// remoteError is an error of the daemon that is also one of the sentinel errors.
+// remoteError is an error of the daemon that is also one of the sentinel errors. Programs ask what
+// it is, and people read the text.
 type remoteError struct {
 	text     string
 	sentinel error

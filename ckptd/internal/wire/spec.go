@@ -17,6 +17,7 @@ type spec struct {
 	Sizes []int       // of the contents
 }
 
+// The contents, and a description that is longer than any that makes sense.
 const maxSpec = peers.MaxContent + 1<<20
 
 // EncodeSpec returns the pieces of a description. The contents are not copied.

@@ -71,7 +71,8 @@ type ImageStatus struct {
 	Uses         int // restores
 }
 
-// ReadStatus reads a status from the file in memory that came with a reply.
+// ReadStatus reads a status from the file in memory that came with a reply. The descriptors are
+// closed, also after an error.
 func ReadStatus(descriptors []int, to any) error {
 	defer sys.CloseAll(descriptors)
 	if len(descriptors) != 1 {
@@ -104,7 +105,8 @@ func readDescriptor(fd, limit int) ([]byte, error) {
 	return b, err
 }
 
-// MemoryJSON is MemoryFile for v in JSON.
+// MemoryJSON is MemoryFile for v in JSON. Its reader gets a descriptor of it, and it ends with the
+// last one.
 func MemoryJSON(v any) (int, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -1,0 +1,88 @@
+package ckptd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/tandem-mc/tandem/ckptd/internal/criu"
+	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/peers/shim"
+)
+
+// What Options leave open is decided in the client: where the programs are, which CRIU is used, and
+// what the budget is. The daemon gets an answer to everything, and none of the client's
+// environment.
+
+// complete checks the options and fills in their defaults. What can be found wrong here is not left
+// to the daemon.
+func (o *Options) complete() (wire.Setup, error) {
+	var s wire.Setup
+	if uid := os.Geteuid(); uid != 0 {
+		return s, fmt.Errorf("user %d cannot run peers in namespaces and checkpoint them: run as root", uid)
+	}
+	var err error
+	if s.Proxy, err = besideExecutable(o.Proxy, "tandem-proxy"); err != nil {
+		return s, err
+	}
+	if s.CRIU = o.CRIU; s.CRIU == "" {
+		if s.CRIU, _, err = criu.Find(); err != nil {
+			return s, err
+		}
+	} else if _, err = criu.Version(s.CRIU); err != nil {
+		return s, err
+	}
+	if s.CRIU, err = filepath.Abs(s.CRIU); err != nil {
+		return s, err
+	}
+	if s.MaxBytes = o.MaxBytes; s.MaxBytes == 0 {
+		s.MaxBytes = DefaultMaxBytes
+	}
+	s.Verify = o.Verify
+	if s.MaxImages = o.MaxImages; s.MaxImages == 0 {
+		s.MaxImages = DefaultMaxImages
+	}
+	if s.Backend = o.Backend; s.Backend == "" {
+		s.Backend = BackendCRIU
+	}
+	if !slices.Contains([]string{BackendCRIU, BackendMemory, BackendAuto}, s.Backend) {
+		return s, fmt.Errorf("there is no backend %.64q: choose %s, %s or %s", o.Backend, BackendAuto,
+			BackendCRIU, BackendMemory)
+	}
+	if s.MaxBytes < 0 || s.MaxImages < 0 {
+		return s, fmt.Errorf("a budget of %d bytes or %d images is negative", o.MaxBytes, o.MaxImages)
+	}
+	return s, nil
+}
+
+// findShim finds the shim of the peers. They can do without, but then nobody knows what they read.
+func findShim(ctx context.Context) (shim.Libraries, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return shim.Libraries{}, fmt.Errorf("a place for the shim of the peers: %w", err)
+	}
+	return shim.Find(ctx, filepath.Join(cache, "tandem", "shim"))
+}
+
+// besideExecutable is the path of a program that is named, or else is installed beside this one.
+// The daemon runs in another directory, so the path is made absolute.
+func besideExecutable(file, name string) (string, error) {
+	if file == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", err
+		}
+		file = filepath.Join(filepath.Dir(self), name)
+	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	if _, err := exec.LookPath(file); err != nil {
+		return "", fmt.Errorf("%s is missing: build it with `make build`: %w", name, err)
+	}
+	return file, nil
+}
