@@ -81,7 +81,7 @@ func (b *builder) findLocks(e *core.Execution) {
 	for i := range e.Pending {
 		find(e.Pending[i].Needs, e.Pending[i].Accesses)
 	}
-	b.from = make([][]int32, len(b.locks))
+	b.from, b.written = make([][]int32, len(b.locks)), make([]bool, len(b.locks))
 }
 
 // wants reports whether an operation that waits for a condition takes a lock. A Wait for a counter
@@ -165,6 +165,7 @@ func (b *builder) take(g *goroutine, lock int32, a *core.Access, x *core.Transit
 	switch {
 	case a.Kind == core.Read:
 	case gets:
+		b.written[lock] = b.written[lock] || !shared
 		b.wait(g, lock, shared, g.done, x.Place)
 		g.held = append(slices.Clip(g.held), hold{lock, shared, g.done})
 	default:

@@ -94,6 +94,7 @@ type graph struct {
 	edges      []edge
 	goroutines []goroutine
 	locks      []core.ObjectID
+	written    []bool    // of each lock: somebody has it alone
 	from       [][]int32 // edges, by lock
 	budget     int
 }
@@ -163,7 +164,7 @@ func (g *graph) depthFirst(start int32, work *int) []int32 {
 func (g *graph) extends(path []int32, next int32, work *int) bool {
 	x, last := &g.edges[next], &g.edges[path[len(path)-1]]
 	*work--
-	if x.component != last.component || !blocks(last, x) {
+	if x.component != last.component || !g.blocks(last, x) {
 		return false
 	}
 	for _, i := range path {
@@ -177,12 +178,13 @@ func (g *graph) extends(path []int32, next int32, work *int) bool {
 
 // closes reports whether the last edge of a path leads to the first.
 func (g *graph) closes(start, last int32) bool {
-	return g.edges[last].to == g.edges[start].from && blocks(&g.edges[last], &g.edges[start])
+	return g.edges[last].to == g.edges[start].from && g.blocks(&g.edges[last], &g.edges[start])
 }
 
-// blocks reports whether the goroutine of one edge waits for the lock that another one is from.
-func blocks(waits, holds *edge) bool {
-	return !waits.shared || slices.ContainsFunc(holds.held,
+// blocks reports whether the goroutine of one edge waits for the lock that another one is from. A
+// reader waits for a reader where somebody writes: a writer that waits keeps out new readers.
+func (g *graph) blocks(waits, holds *edge) bool {
+	return !waits.shared || g.written[holds.from] || slices.ContainsFunc(holds.held,
 		func(h hold) bool { return h.lock == holds.from && !h.shared })
 }
 

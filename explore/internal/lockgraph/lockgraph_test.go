@@ -36,6 +36,8 @@ func TestCycles(t *testing.T) {
 			"q: lock n; lock m; unlock m; unlock n", []int{2}},
 		"readers": {"main: go p; go q\np: rlock m; rlock n; runlock n; runlock m\n" +
 			"q: rlock n; rlock m; runlock m; runlock n", nil},
+		"readers beside writers": {"main: go p; go q; go r\np: rlock m; rlock n; runlock n; runlock m\n" +
+			"q: rlock n; rlock m; runlock m; runlock n\nr: lock m; unlock m; lock n; unlock n", []int{2}},
 		"a writer among readers": {"main: go p; go q\np: rlock m; rlock n; runlock n; runlock m\n" +
 			"q: lock n; lock m; unlock m; unlock n", []int{2}},
 		"before the other is created": {"main: lock m; lock n; unlock n; unlock m; go p\n" +
@@ -142,7 +144,7 @@ func allCycles(g *graph) []bool {
 		}
 		for next := range int32(len(g.edges)) {
 			x, y := &g.edges[last], &g.edges[next]
-			if x.to != y.from || !blocks(x, y) || slices.ContainsFunc(path, func(i int32) bool {
+			if x.to != y.from || !g.blocks(x, y) || slices.ContainsFunc(path, func(i int32) bool {
 				return !concurrent(&g.edges[i], y)
 			}) {
 				continue
