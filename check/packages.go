@@ -85,11 +85,18 @@ func (j *Job) Tests(
 	o.Dir = p.Dir // where tests run
 	o.Args = j.request.Args
 	o.Program = program
+	executions, early := 0, 0 // of all searches
 	err = j.withDaemon(ctx, listener.Log, func(client *ckptd.Client) error {
 		o.Client = client
 		tests := TestOptions{Options: o, NewSearch: o.Again,
 			Run: which.Run, Skip: which.Skip, Short: which.Short, Together: which.Together}
-		return Tests(ctx, tests, tell)
+		return Tests(ctx, tests, func(v TestVerdict) error {
+			executions, early = executions+v.Executions, early+v.Early
+			return tell(v)
+		})
 	})
-	return Assumptions(o), err
+	assumptions = Assumptions(o)
+	assumptions.Other = append(sealed(o), assumptions.Other...)
+	assumptions.Other = append(assumptions.Other, assumedOfTime(o, executions, early))
+	return assumptions, err
 }

@@ -212,7 +212,8 @@ func (r *run) known() *Result {
 	tally := &r.done.Tally
 	tally.Counts.Elapsed = r.clock.elapsed()
 	counts := tally.Counts
-	counts.Add(r.done.Vain) // it is not saved, since it is run again
+	counts.Add(r.done.Vain)           // it is not saved, since it is run again
+	counts.Early = tally.Counts.Early // a part of the executions, which those are not
 	result := &Result{Verdict: r.done.Verdict, Counts: counts, CutOff: r.found.limited,
 		Outcomes: tally.Outcomes}
 	missed := r.config.Dials.Found(r.options.Group)

@@ -29,13 +29,18 @@ func Summary(o Options, result *Result) report.Run {
 	v, c := result.Verdict, result.Counts
 	assumptions := Assumptions(o)
 	assumptions.Scope = result.Scope
+	first := sealed(o)
+	if v.Kind == explore.Violated { // what was found does not rest on it
+		first, assumptions.Other = nil, append(first, assumptions.Other...)
+	}
+	assumptions.Other = append(assumptions.Other, assumedOfTime(o, v.Executions, result.Counts.Early))
 	method := ""
 	if o.Client != nil {
 		method, _ = o.Client.Quiescence()
 	}
 	return report.Run{
 		Package: o.Package, Args: o.Args, Verdict: report.Verdict(v.Kind.String()), Reason: v.Reason,
-		CutOff: result.CutOff, Details: append(details(v), result.Unused...),
+		CutOff: result.CutOff, Details: slices.Concat(details(v), first, result.Unused),
 		Counts: report.Counts{
 			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads,
@@ -74,6 +79,14 @@ func details(v explore.Verdict) (lines []string) {
 		lines = append(lines, v.Guarantee.String())
 	}
 	return lines
+}
+
+// sealed is the line that names modules in which goroutines are not preempted; none if none matter.
+func sealed(o Options) []string {
+	if line := o.Modules.Line(); line != "" {
+		return []string{line}
+	}
+	return nil
 }
 
 // racesIn says on one line where data races are looked for.
@@ -120,12 +133,23 @@ func faultsIn(w sut.Environment) string {
 	return text
 }
 
-// Assumptions is what the verdict of a check rests on, for a report.
+// assumedOfTime says when timers fired: in so many executions some could do so although goroutines
+// could go on.
+func assumedOfTime(o Options, executions, early int) string {
+	const last = "timers fire only when nothing else can go on"
+	switch n := o.World.EarlyTimers; {
+	case n > 0:
+		return fmt.Sprintf("timers fire early only among the first %d advances of the clock", n)
+	case early > 0:
+		return fmt.Sprintf("%s, but in %s of %s, in which some fire early", last, textutil.Count(early),
+			textutil.CountOf(executions, "execution"))
+	}
+	return last + ": --early-timers has some fire early"
+}
+
+// Assumptions is what the verdict of a check rests on, for a report, besides how time passed.
 func Assumptions(o Options) report.Assumptions {
 	a := report.Assumptions{Preemptible: o.Program.Open}
-	if line := o.Modules.Line(); line != "" {
-		a.Other = append(a.Other, line)
-	}
 	if len(o.Program.Races) > 0 {
 		a.Other = append(a.Other, "data races are looked for in: "+racesIn(o.Program))
 	} else {
@@ -140,10 +164,6 @@ func Assumptions(o Options) report.Assumptions {
 		at := time.Unix(start, 0).UTC().Format("2006-01-02 15:04:05 UTC")
 		a.Other = append(a.Other, "the clocks start at "+at+
 			": the program's, and those of peers that do not have the machine's")
-	}
-	if n := o.World.EarlyTimers; n > 0 {
-		a.Other = append(a.Other,
-			fmt.Sprintf("timers fire early only among the first %d advances of the clock", n))
 	}
 	if n := o.World.Faults; n > 0 && o.Group != nil {
 		a.Other = append(a.Other,

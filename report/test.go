@@ -15,6 +15,7 @@ type Test struct {
 	Elapsed        time.Duration
 	Counterexample *Counterexample // of a violation by the test itself, not by its subtests
 	Missed         Missed          // of the search
+	Early          int             // executions of it in which timers could fire early
 }
 
 // Missed is who was not there in the searches of all tests. Each address is named once, whichever

@@ -16,7 +16,15 @@ import (
 func WriteViolations(w io.Writer, run report.Run, violations []report.Violation,
 	options report.Options) error {
 	p := printer.New(options)
-	printVerdict(p, run)
+	headline := run
+	if len(violations) > 0 {
+		headline.Reason = title(violations[0])
+		headline.Details = append([]string{run.Reason}, run.Details...)
+	}
+	if n := len(violations) - 1; n > 0 {
+		headline.Reason += fmt.Sprintf(", and %s", textutil.CountOf(n, "other"))
+	}
+	printVerdict(p, headline)
 	p.Heading(textutil.CountOf(len(violations), "distinct violation"))
 	for i, v := range violations {
 		printViolation(p, i+1, v)
@@ -28,18 +36,22 @@ func WriteViolations(w io.Writer, run report.Run, violations []report.Violation,
 	return err
 }
 
+// title is what a violation is, in a line.
+func title(v report.Violation) string {
+	if v.Message == "" {
+		return words.Printable(v.Outcome)
+	}
+	return words.Printable(v.Outcome) + ": " + words.Printable(v.Message)
+}
+
 // printViolation prints one of several violations in short. It has the outcome, how often it was
 // seen, where, how complicated its schedule is, and the command that replays it.
 func printViolation(p *printer.Printer, number int, v report.Violation) {
-	title := words.Printable(v.Outcome)
-	if v.Message != "" {
-		title += ": " + words.Printable(v.Message)
-	}
 	seen := ""
 	if v.Executions > 0 {
 		seen = textutil.CountOf(v.Executions, "execution")
 	}
-	p.Line(printer.Red, fmt.Sprintf("%4d  %s %16s", number, words.Pad(title, printer.Width-23), seen))
+	p.Line(printer.Red, fmt.Sprintf("%4d  %s %16s", number, words.Pad(title(v), printer.Width-23), seen))
 	for i, place := range v.Places {
 		if i == maxPlaces {
 			p.Printf("      and %s more", textutil.Count(len(v.Places)-maxPlaces))

@@ -17,6 +17,7 @@ type Counts struct {
 	Compared    int // answers of the peers in them that were known
 	Ahead       int // executions that were under way before the search asked for them
 	InVain      int // executions that it then did not ask for
+	Early       int // executions in which timers could fire although goroutines could go on
 	Elapsed     time.Duration
 }
 
@@ -25,4 +26,5 @@ func (c *Counts) Add(other Counts) {
 	c.PeerCounts.Add(other.PeerCounts)
 	c.Audits += other.Audits
 	c.Compared += other.Compared
+	c.Early += other.Early
 }

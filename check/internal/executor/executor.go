@@ -180,6 +180,9 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	x.modules.Note(x.config.Program, x.config.Modules, log.Events[from.Same:])
 	translated, err := x.translator.Log(log, from)
 	x.config.Dials.Note(log.Events, from.Same)
+	if log.EarlyTimers > 0 {
+		x.counts.Early = 1
+	}
 	if err == nil && x.config.waitsForClients(log) {
 		translated.Outcome = explore.Completed
 	}

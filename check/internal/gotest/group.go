@@ -16,6 +16,7 @@ type Found struct {
 	Verdict explore.Verdict
 	CutOff  string // which limits cut executions off, a line each
 	Missed  report.Missed
+	Early   int // executions in which timers could fire early
 	// Vacuous is why the executions, though all are covered, say nothing; "": they do.
 	Vacuous    string
 	Violations []Violation
@@ -192,7 +193,7 @@ func (g *Group) verdicts(found Found, failure error, done report.Verdict,
 func (g *Group) verdict(name string, found Found, failure error, below report.Verdict) Verdict {
 	v := Verdict{Test: report.Test{Name: name, Skipped: g.skips[name]}}
 	if name == g.name {
-		v.Missed = found.Missed
+		v.Missed, v.Early = found.Missed, found.Early
 	}
 	own, failed := g.failed[name]
 	switch {
