@@ -16,8 +16,8 @@ type Event struct {
 	Access    model.AccessKind // Accessed, Pending; Stepped: see SingleAccess
 	// Accessed: the wait conditions that held before; Stepped, Pending: those needed.
 	Ready uint8
-	// Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Left: 1
-	// if it loops on timers; Accessed: the delta of a Commute.
+	// Stepped: the alternative taken; Exchanged, Delivered: bytes; Pending: 1 if enabled; Left:
+	// what is known of it; Accessed: the delta of a Commute.
 	Number  uint32
 	Choices uint32 // Stepped, Enabled, Pending: how many alternatives there were
 	Subject uint64 // a goroutine, an object or a connection
@@ -65,7 +65,7 @@ const (
 	Partnered EventKind = abi.RecordPartner
 	// Subject: an object that the last partner or pending operation would have accessed.
 	Intended EventKind = abi.RecordIntended
-	// Leaked, Deadlock: goroutine Subject was left blocked at PC.
+	// Goroutine Subject was left blocked at PC, or where it loops on timers.
 	Left EventKind = abi.RecordLeft
 	// The last step was the arrival of signal Subject, or of none.
 	Signalled EventKind = abi.RecordSignal
@@ -92,7 +92,7 @@ const Free = abi.ReadyFree
 var outcomeNames = [...]string{
 	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
 	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit", "data race",
-	"limit", "livelock",
+	"limit", "livelock", "leaks not judged",
 }
 
 func (o Outcome) String() string {
@@ -174,8 +174,15 @@ func (e *Event) Signal() syscall.Signal { return syscall.Signal(e.Subject) }
 // CanGoOn reports, of a Pending, whether the operation could have been performed.
 func (e *Event) CanGoOn() bool { return e.Number != 0 }
 
-// LoopsOnTimers reports, of a Left, whether the goroutine goes on whenever time passes, for ever.
-func (e *Event) LoopsOnTimers() bool { return e.Number != 0 }
+// LoopsOnTimers reports, of a Left, whether the goroutine goes on whenever time passes, for ever,
+// or, where that was not proven, has done so all the time after main.
+func (e *Event) LoopsOnTimers() (loops, proven bool) {
+	return e.Kind == Left && (e.Number == abi.LeftLoops || e.Number == abi.LeftLooping),
+		e.Number == abi.LeftLoops
+}
+
+// Unjudged reports, of a Left, whether it is not known if the goroutine goes on some time.
+func (e *Event) Unjudged() bool { return e.Kind == Left && e.Number == abi.LeftUnjudged }
 
 // TicksWithin reports whether the clock has advanced in the middle of a transition.
 func (e *Event) TicksWithin() bool {

@@ -138,7 +138,8 @@ type Log struct {
 	Outcome  Outcome
 	ExitCode int
 	Position int // Diverged: the choice of the prefix that could not be followed
-	// Refused, AssertionFailed, OtherLimit: in words; Exited: the signal that ended it, if one did.
+	// Refused, AssertionFailed, OtherLimit: in words; Exited: the signal that ended it, if one did;
+	// Deadlock: what still happens beside it, if anything.
 	Message string
 	// Refused, AssertionFailed, OtherLimit: program counters of the calls that led there.
 	Stack []uint64
@@ -180,7 +181,17 @@ const (
 	Leaked     Outcome = abi.OutcomeLeaked // it ended well, but left goroutines blocked for ever
 	// Goroutines go on, but only go round in loops without effect, for ever.
 	Livelock Outcome = abi.OutcomeLivelock
+	// Unjudged: it ended well, but whether it left goroutines blocked for ever is not known: when
+	// OvertimeTimers timers had fired, or OvertimeYears had passed, some still waited for one.
+	Unjudged Outcome = abi.OutcomeUnjudged
 	DataRace Outcome = abi.OutcomeRace // two unordered accesses to memory; see Log.Race
+)
+
+// OvertimeTimers and OvertimeYears bound what comes after main where leaks are looked for: timers
+// that fire, and how far the clock advances.
+const (
+	OvertimeTimers = abi.OvertimeTimers
+	OvertimeYears  = abi.OvertimeYears
 )
 
 // Race is a data race: two accesses to the same memory that nothing orders, of

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/internal/textutil"
@@ -18,6 +19,11 @@ func (c *Config) limit(log *sut.Log) (limit, whole string) {
 		limit = fmt.Sprintf("the limit of %s (--depth)", textutil.CountOf(c.Depth, "transition"))
 	case sut.LogLimit:
 		limit = c.logLimit()
+	case sut.Unjudged:
+		limit = fmt.Sprintf("the bounds on what comes after main (%s, %d years, or --depth)",
+			textutil.CountOf(sut.OvertimeTimers, "timer"), sut.OvertimeYears)
+		return limit, limit + "; whether it is a leak was not judged: " +
+			strings.Join(narrate.Unjudged(c.Program, log), ", ")
 	default:
 		limit = log.Message
 		at, ok := narrate.Innermost(c.Program, log.Stack)

@@ -79,6 +79,9 @@ func loopPlaces(p *sut.Program, log *sut.Log) (list []place) {
 // livelock says who goes round in which loop: the function and what one round does, each
 // operation with its line.
 func (n *narrator) livelock() string {
+	if loopsOnTimers(n.log) {
+		return "livelock: who can go on only goes round in a loop on a timer, without effect, for ever"
+	}
 	text := "livelock: who can go on only goes round in a loop without effect, and no timer is set"
 	for _, l := range loopsOf(n.log) {
 		text += fmt.Sprintf("\n%s goes round", n.result.Goroutines[n.names[l.goroutine]].Name)

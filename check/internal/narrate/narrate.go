@@ -15,6 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/gotest"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -347,8 +348,8 @@ func (n *narrator) blocked() {
 		leak, isLeft := left[i]
 		switch {
 		case n.ended[i], n.log.Outcome == sut.Leaked && !isLeft:
-		case isLeft && leak.LoopsOnTimers():
-			n.result.Goroutines[i].Blocked = "loops on timers for ever, at " +
+		case isLeft && loopOnTimers(&leak) != "":
+			n.result.Goroutines[i].Blocked = loopOnTimers(&leak) + ", at " +
 				n.source(cmp.Or(leak.Open, leak.PC))
 		case parked && !e.CanGoOn():
 			where := describe(e.Operation.String(), n.objects[e.Object], n.source(e.PC))
@@ -361,6 +362,18 @@ func (n *narrator) blocked() {
 			n.result.Goroutines[i].Blocked = describe(l.operation.String(), l.object, l.source)
 		}
 	}
+}
+
+// loopOnTimers says how a goroutine loops on timers; empty if it does not.
+func loopOnTimers(e *sut.Event) string {
+	switch loops, proven := e.LoopsOnTimers(); {
+	case proven:
+		return "loops on timers for ever"
+	case loops:
+		return fmt.Sprintf("still looped on timers when time had passed after main (%s, or %d years)",
+			textutil.CountOf(sut.OvertimeTimers, "timer"), sut.OvertimeYears)
+	}
+	return ""
 }
 
 // describe says what a goroutine is blocked in, as far as it is known.
@@ -380,7 +393,8 @@ func (n *narrator) failure() report.Failure {
 	f := report.Failure{Printed: strings.TrimSpace(string(l.Stderr))}
 	switch l.Outcome {
 	case sut.Deadlock:
-		f.Kind, f.Message = model.Deadlock, "deadlock: no goroutine can go on, and no timer is set"
+		f.Kind, f.Message = model.Deadlock, "deadlock: "+cmp.Or(l.Message,
+			"no goroutine can go on, and no timer is set")
 	case sut.Livelock:
 		f.Kind, f.Message = model.Livelock, n.livelock()
 	case sut.Leaked:
@@ -413,12 +427,17 @@ func (n *narrator) printed() string {
 }
 
 // loopsOnTimers reports whether a goroutine is left that waits for timers again and again.
-func loopsOnTimers(e sut.Event) bool { return e.Kind == sut.Left && e.LoopsOnTimers() }
+func loopsOnTimers(log *sut.Log) bool {
+	return slices.ContainsFunc(log.Events, func(e sut.Event) bool {
+		loops, _ := e.LoopsOnTimers()
+		return loops
+	})
+}
 
 // leak says which goroutines are left, and where they were started.
 func (n *narrator) leak() string {
 	text := "goroutine leak: the program has ended, and what it started can never go on"
-	if slices.ContainsFunc(n.log.Events, loopsOnTimers) {
+	if loopsOnTimers(n.log) {
 		text = "goroutine leak: the program has ended, and what it started never does"
 	}
 	for _, g := range n.result.Goroutines {

@@ -1,6 +1,8 @@
 package narrate
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/tandem-mc/tandem/sut"
@@ -38,4 +40,16 @@ func Innermost(p *sut.Program, stack []uint64) (sut.Position, bool) {
 		return sut.Position{}, false
 	}
 	return list[0].Position, true
+}
+
+// Unjudged says where the goroutines are of which it is not known whether they go on some time.
+func Unjudged(p *sut.Program, log *sut.Log) (list []string) {
+	for i := range log.Events {
+		if e := &log.Events[i]; e.Unjudged() {
+			at, _ := p.Position(cmp.Or(e.Open, e.PC))
+			list = append(list, fmt.Sprintf("%s at %s", at.Function, shortSource(at)))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }

@@ -51,7 +51,9 @@ func SignatureOf(p *sut.Program, log *sut.Log) Signature {
 	case sut.Deadlock, sut.Leaked:
 		places = standstill(p, log)
 	case sut.Livelock:
-		places = loopPlaces(p, log)
+		if places = loopPlaces(p, log); loopsOnTimers(log) {
+			places = standstill(p, log)
+		}
 	case sut.Exited:
 		s.message, places = exitOf(p, log)
 	}

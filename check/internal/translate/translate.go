@@ -350,7 +350,7 @@ func Outcome(l *sut.Log) (explore.Outcome, error) {
 		return explore.Livelock, nil
 	case sut.Redundant:
 		return explore.Redundant, nil
-	case sut.StepLimit, sut.LogLimit, sut.RoundLimit, sut.OtherLimit:
+	case sut.StepLimit, sut.LogLimit, sut.RoundLimit, sut.OtherLimit, sut.Unjudged:
 		return explore.StepLimit, nil
 	case sut.Diverged:
 		return 0, fmt.Errorf("the program is not deterministic: the schedule could not be followed "+

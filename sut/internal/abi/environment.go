@@ -80,3 +80,21 @@ type SharedEnvironment struct {
 	PeerTime      uint64
 	PerConnection uint64 // an input to the peers has no effect on other connections than its own
 }
+
+// What is known of a goroutine that is left, as the number of a recordLeft.
+const (
+	LeftBlocked  = iota // it never goes on
+	LeftLoops           // it goes round in a loop on timers for ever
+	LeftLooping         // it has done so until the bounds on what comes after main
+	LeftUnjudged        // not whether it goes on some time
+)
+
+// How long goroutines that are left when main returns may wait for timers.
+const (
+	OvertimeTimers = 1024 // that fire, one after the other
+	OvertimeYears  = 20   // of virtual time
+)
+
+// LoopYears is how far the clock leaps at least before a loop on timers that looks at it is one for
+// ever.
+const LoopYears = 4

@@ -273,6 +273,7 @@ const (
 	OutcomeRace
 	OutcomeLimit // the message says which
 	OutcomeLivelock
+	OutcomeUnjudged // it ended well; whether it left goroutines blocked for ever is not known
 )
 
 const MemoryWrite, MemoryAtomic = 1 << 0, 1 << 1 // bits of a memory access

@@ -143,10 +143,10 @@ var patches = []patch{
 	// What reads the clock, sleeps, and sets or stops a timer is an operation where timers may be
 	// early.
 	{"runtime/time.go", func(e *editor) {
-		e.enter("time_runtimeNow", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); "+
-			"return tandemWallClock() }")
-		e.enter("time_runtimeNano", "if tandem.now != 0 && getg().bubble == nil { tandemReadClock(); "+
-			"return tandem.now }")
+		e.enter("time_runtimeNow", "if tandem.now != 0 && getg().bubble == nil { "+
+			"tandemLooksAtClock(0); tandemReadClock(); return tandemWallClock() }")
+		e.enter("time_runtimeNano", "if tandem.now != 0 && getg().bubble == nil { "+
+			"tandemLooksAtClock(sys.GetCallerPC()); tandemReadClock(); return tandem.now }")
 		e.enter("timeSleep", "tandemReadClock(); tandemSleeps()")
 		e.enter("timer.modify", "tandemSetTimer(t)")
 		e.enter("timer.stop", "tandemSetTimer(t)")

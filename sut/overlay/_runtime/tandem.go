@@ -98,6 +98,7 @@ var tandem struct {
 	quiet     tandemQuiet
 	stuck     bool // nothing will happen any more: see tandemLivelocked
 	overtime  tandemOvertime
+	loop      tandemTimerLoop
 	partner   guintptr // of a rendezvous: has to run next,
 	owner     guintptr // and who then finds it waiting
 	position  uint32
@@ -281,9 +282,16 @@ func tandemAdvance(pp *p) {
 	if polled := tandemPolledTimer(); polled > 0 && (when == 0 || polled < when) {
 		when = polled
 	}
-	late := when == 0 && tandemIsLate()
-	if when == 0 && !late && !tandem.stuck && tandemIdles() {
+	last := when == 0 || tandemTimersGoRound(pp) // nothing happens after that, or the same for ever
+	late := last && tandemIsLate()
+	if last && !late && !tandem.stuck && tandemIdles() {
 		tandemEnd(outcomeCompleted)
+	}
+	if when != 0 && last && !late {
+		if tandem.overtime.on {
+			return // main can end
+		}
+		tandemEndInLoops()
 	}
 	if tandemPeersTurn(pp, when) {
 		return
@@ -316,6 +324,7 @@ func tandemAdvance(pp *p) {
 		tandemStartPass(pp, passOnce)
 	}
 	if late {
+		tandem.loop = tandemTimerLoop{}
 		tandemArriveLate()
 	}
 	pp.timers.check(tandem.now, nil)
@@ -355,6 +364,7 @@ func tandemPick() *g {
 		}
 		tandemRecordEnabled(&exits.tandem)
 	}
+	tandem.loop.several = enabled > 1
 	tandemCutRounds(enabled)
 	tandemWakeSleepers()
 	gp := tandemDecide(enabled, exits)

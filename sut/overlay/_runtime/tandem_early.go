@@ -1,9 +1,6 @@
 package runtime
 
-import (
-	"internal/abi"
-	"unsafe"
-)
+import "unsafe"
 
 // Timers that fire early, on request: the first few times that the clock advances,
 // it may do so although goroutines can go on. It then is one of those that can be
@@ -164,12 +161,8 @@ func tandemWakes(t *timer) bool {
 	if t.isChan {
 		return t.blocked > 0
 	}
-	argument := efaceOf(&t.arg)
-	if argument._type == nil || argument._type.Kind() != abi.Chan {
-		return true
-	}
-	c := (*hchan)(argument.data)
-	return c.recvq.first != nil || tandemIsAwaited(c)
+	c := tandemTimerChannel(t)
+	return c == nil || c.recvq.first != nil || tandemIsAwaited(c)
 }
 
 // tandemIsAwaited reports whether a goroutine waits at its point for something to happen to a

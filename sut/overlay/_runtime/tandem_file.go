@@ -59,6 +59,7 @@ func tandemFileHash(p []byte) uint64 { return tandemHash(p) }
 
 //go:linkname tandemTime syscall.tandemTime
 func tandemTime() (sec int64, nsec int32) {
+	tandemDisturb()
 	sec, nsec, _ = tandemWallClock()
 	return sec, nsec
 }

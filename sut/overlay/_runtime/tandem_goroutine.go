@@ -17,6 +17,7 @@ func tandemSpawn(newg, parent *g, fn uintptr, pc uintptr) {
 		nth = tandem.ticks
 	}
 	tandemEffect()
+	tandem.loop.effects, tandem.loop.orders = true, tandem.loop.orders || tandem.loop.several
 	tandemAdopt(newg, tandemMix(id^tandemMix(nth)))
 	newg.tandem.origin = tandemOrigin(parent, pc)
 	newg.tandem.op, newg.tandem.call = opStart, tandemNoCall

@@ -1,6 +1,10 @@
 package runtime
 
-import "unsafe"
+import (
+	"internal/goarch"
+	"internal/stringslite"
+	"unsafe"
+)
 
 // Livelock. An execution never ends where all goroutines that can go on go round in loops without
 // an effect, and nothing else can happen: no timer is set, and nothing can arrive. It is told from
@@ -36,6 +40,7 @@ type tandemQuiet struct {
 
 // tandemNoteEffect is called before an operation.
 func tandemNoteEffect(t *tandemG) {
+	tandemNoteInLoop(t)
 	q := &tandem.quiet
 	t.vain++
 	switch {
@@ -141,7 +146,12 @@ const tandemStateBytes = 128 << 20 // that a noted state can have
 type tandemStateHead struct {
 	used       uintptr // bytes, this included
 	goroutines uintptr // what is noted of them ends there, and the rest of the memory begins
-	full       bool    // there was not enough room
+	alive      int     // goroutines
+	now        int64
+	timers     uint64  // when those are due that can wake somebody, seen from now: a hash
+	heap       uintptr // of the timers
+	heapLength int
+	full       bool // there was not enough room
 }
 
 // tandemPiece is memory that is noted.
@@ -154,13 +164,17 @@ var tandemState *tandemStateHead
 
 func tandemMapState() {
 	tandemState = (*tandemStateHead)(tandemMap(tandemStateBytes, mapSharedAnonymous, -1))
+	tandemPairs = (*tandemPairing)(tandemMap(unsafe.Sizeof(tandemPairing{}), mapSharedAnonymous, -1))
 }
 
 // tandemNoteState notes the present state. It reports whether there was enough room.
 func tandemNoteState() bool {
-	*tandemState = tandemStateHead{used: unsafe.Sizeof(tandemStateHead{})}
+	heap := getg().m.p.ptr().timers.heap
+	*tandemState = tandemStateHead{used: unsafe.Sizeof(tandemStateHead{}), alive: tandemAlive(),
+		now: tandem.now, timers: tandemHashTimers(), heapLength: len(heap),
+		heap: uintptr(unsafe.Pointer(unsafe.SliceData(heap)))}
 	forEachG(func(gp *g) {
-		if status := readgstatus(gp) &^ _Gscan; status != _Gdead && gp.tandem.id != 0 {
+		if tandemIsAlive(gp) {
 			tandemNoteGoroutine(gp)
 		}
 	})
@@ -179,6 +193,20 @@ func tandemNoteState() bool {
 	return !tandemState.full
 }
 
+// tandemIsAlive reports whether a goroutine is under control, and has not ended.
+func tandemIsAlive(gp *g) bool {
+	return readgstatus(gp)&^_Gscan != _Gdead && gp.tandem.id != 0
+}
+
+func tandemAlive() (n int) {
+	forEachG(func(gp *g) {
+		if tandemIsAlive(gp) {
+			n++
+		}
+	})
+	return n
+}
+
 // tandemNoteGoroutine notes where a goroutine is, what it has on its stack, and what it carries.
 func tandemNoteGoroutine(gp *g) {
 	note := func(p unsafe.Pointer, n uintptr) { tandemNote(uintptr(p), uintptr(p)+n) }
@@ -192,7 +220,19 @@ func tandemNoteGoroutine(gp *g) {
 	note(unsafe.Pointer(&gp.tandem.parked), unsafe.Sizeof(gp.tandem.parked))
 	note(unsafe.Pointer(&gp.tandem.object), unsafe.Sizeof(gp.tandem.object))
 	note(unsafe.Pointer(&gp.tandem.caller), unsafe.Sizeof(gp.tandem.caller))
-	tandemNote(gp.sched.sp, gp.stack.hi)
+	tandemNote(tandemOwnStack(gp), gp.stack.hi)
+}
+
+// tandemOwnStack is where the frames end that are not of the runtime's functions: what these have
+// on the stack follows from what they were called for.
+func tandemOwnStack(gp *g) uintptr {
+	for fp := gp.sched.bp; fp != 0; fp = *(*uintptr)(unsafe.Pointer(fp)) {
+		f := findfunc(tandemReturnAddress(gp, fp) - 1)
+		if f.valid() && !stringslite.HasPrefix(funcname(f), "runtime.") {
+			return fp + goarch.PtrSize // the return address is the first word
+		}
+	}
+	return gp.sched.sp
 }
 
 // tandemNoteObjects notes the objects of a span that are allocated.
@@ -227,7 +267,8 @@ func tandemSameGoroutines() bool {
 	for at := unsafe.Sizeof(tandemStateHead{}); at < tandemState.goroutines; {
 		piece := (*tandemPiece)(add(unsafe.Pointer(tandemState), at))
 		at += unsafe.Sizeof(*piece)
-		if !memequal(add(unsafe.Pointer(tandemState), at), unsafe.Pointer(piece.address), piece.length) {
+		if !memequal(add(unsafe.Pointer(tandemState), at), unsafe.Pointer(piece.address), piece.length) &&
+			!tandemSameWords(at, piece.address, piece.length, tandemSameTime) {
 			return false
 		}
 		at += piece.length
@@ -244,7 +285,7 @@ func tandemSameMemory() bool {
 		for i := uintptr(0); i < piece.length; i += block {
 			n := min(block, piece.length-i)
 			if !memequal(add(unsafe.Pointer(tandemState), at+i), unsafe.Pointer(piece.address+i), n) &&
-				!tandemSameWords(at+i, piece.address+i, n) {
+				!tandemSameWords(at+i, piece.address+i, n, tandemSameOrUnseen) {
 				return false
 			}
 		}
@@ -254,15 +295,21 @@ func tandemSameMemory() bool {
 }
 
 // tandemSameWords compares n bytes of the noted state with what is there now, word by word, but for
-// what is not the program's.
-func tandemSameWords(noted, address, n uintptr) bool {
+// words whose difference does not count.
+func tandemSameWords(noted, address, n uintptr, same func(at uintptr, was, is uint64) bool) bool {
 	for i := uintptr(0); i < n; i += 8 {
-		if *(*uint64)(add(unsafe.Pointer(tandemState),
-			noted+i)) != *(*uint64)(unsafe.Pointer(address + i)) && !tandemUnseen(address+i) {
+		was := *(*uint64)(add(unsafe.Pointer(tandemState), noted+i))
+		is := *(*uint64)(unsafe.Pointer(address + i))
+		if was != is && !same(address+i, was, is) {
 			return false
 		}
 	}
 	return true
+}
+
+// tandemSameOrUnseen leaves out what is not the program's.
+func tandemSameOrUnseen(at uintptr, was, is uint64) bool {
+	return tandemUnseen(at) || tandemSameTime(at, was, is)
 }
 
 // tandemUnseen reports whether an address belongs to what the scheduler, the allocator and the

@@ -357,10 +357,8 @@ func tandemExit(code int32) {
 		tandemEnd(outcomePanic)
 	case code != 0:
 		tandemEnd(outcomeExit)
-	case tandemLeaked():
-		tandemEnd(outcomeLeaked)
 	}
-	tandemEnd(outcomeCompleted)
+	tandemEnd(tandemLeaked())
 }
 
 // tandemBeforeExit is a point: the program ends when nothing else can happen.

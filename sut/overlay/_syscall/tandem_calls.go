@@ -24,6 +24,9 @@ const (
 	tandemPidfdOpen = 434
 )
 
+//go:linkname tandemDisturb
+func tandemDisturb()
+
 //go:linkname tandemEndSingleAccess
 func tandemEndSingleAccess()
 

@@ -83,6 +83,7 @@ func tandemWriteFile(fd int, p unsafe.Pointer, size int, at int64) (int, Errno) 
 
 // tandemPrint writes to the checker; instead of what it would not keep it says so.
 func tandemPrint(fd int, b []byte) (int, Errno) {
+	tandemDisturb()
 	printed := &tandemFiles.printed[fd]
 	room := max(outputBytes-*printed, 0)
 	if e := tandemPrintAll(fd, b[:min(int64(len(b)), room)]); e != 0 {
