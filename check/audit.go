@@ -11,15 +11,21 @@ import (
 )
 
 // newAuditor makes the auditor of scope auto, with peers of its own.
+// The auditor asks a second group of peers, in group scope, so that its questions do not disturb
+// the cursor of the search.
 func newAuditor(ctx context.Context, o Options, of *driver.Driver) *audit.Auditor {
 	side := driver.New(ctx, o.driver(iocache.Group))
+	// The auditor's cache has the same limits and masks as the one that is audited.
 	o.limit(side.Cache())
 	return audit.New(side, of)
 }
 
 // inGroupScope starts a check over of which a contradiction has ended the one in scope auto.
 func (o Options) inGroupScope(contradiction error) Options {
+	// The contradiction stays in the options: the report shows why the scope is another one than
+	// asked for.
 	o.Scope, o.Audited, o.contradiction = iocache.Group, false, contradiction.Error()
+	// A search cannot be used twice, so the options make a new one.
 	o.Search = o.Again()
 	return o
 }

@@ -20,6 +20,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if !o.Audited || !audit.Contradicts(err) {
 		return result, err
 	}
+	// The answers in the saved run are those that contradict each other. A resumed check must not
+	// begin with them.
 	if o.Saving != nil {
 		if err := o.Saving.Run.Forget(); err != nil {
 			return nil, err
@@ -33,6 +35,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 // runIn checks a program in the scope that is asked for.
 func runIn(ctx context.Context, o Options) (*Result, error) {
+	// A resumed check skips the scope that was found wrong before the interruption.
 	if o.resumes() && o.Saving.Run.State().Contradiction != "" {
 		o.Scope, o.Audited, o.contradiction = iocache.Group, false, o.Saving.Run.State().Contradiction
 	}
@@ -42,6 +45,7 @@ func runIn(ctx context.Context, o Options) (*Result, error) {
 	}
 	if o.Saving != nil {
 		if err := r.startSaving(*o.Saving); err != nil {
+			// From here on finish closes the executor, in every case.
 			r.executor.Close()
 			return nil, err
 		}

@@ -17,6 +17,8 @@ import (
 )
 
 // CompareRequest asks for one check with several strategies, backends and scopes.
+// Each combination of the three lists is one check. The rest of the request is the same for all of
+// them.
 type CompareRequest struct {
 	Request
 	Strategies []string
@@ -29,6 +31,7 @@ type CompareRequest struct {
 const MaxComparisons = 1000
 
 // Comparison is a CompareRequest that has been understood.
+// The program is built once. Run may be called once for each Comparison, by one goroutine.
 type Comparison struct {
 	request CompareRequest
 	configs []configs.Config // those to compare, once each
@@ -36,6 +39,8 @@ type Comparison struct {
 }
 
 // NewComparison sees that a comparison can be made, as far as that shows without starting anything.
+// It validates every combination, so that a mistake in the last one does not show after hours. The
+// error names the flag or value to change.
 func NewComparison(r CompareRequest) (*Comparison, error) {
 	if r.Config.Group == nil {
 		return nil, errors.New("compare is about checkpoints of peers, and none are configured: " +
@@ -54,6 +59,8 @@ func NewComparison(r CompareRequest) (*Comparison, error) {
 }
 
 // combinations are the configurations to compare, those of one scope and backend beside each other.
+// The order is the one of the rows in the report. An error says which combination is invalid, named
+// twice, or one too many.
 func (r CompareRequest) combinations() ([]configs.Config, error) {
 	if len(r.Strategies) == 0 {
 		return nil, fmt.Errorf("--strategies names none: choose of %s", strings.Join(strategy.Names(), ", "))
@@ -83,6 +90,7 @@ func (r CompareRequest) combinations() ([]configs.Config, error) {
 	return list, nil
 }
 
+// orDefault returns the list, or one that holds only the default if the list is empty.
 func orDefault(list []string, otherwise string) []string {
 	if len(list) == 0 {
 		return []string{otherwise}
@@ -104,14 +112,18 @@ func (c *Comparison) Run(ctx context.Context, say func(format string, a ...any),
 	}
 	defer clean()
 	all := &compare.Comparison{Package: r.Package, Args: c.first.options.Args}
+	// The rounds follow each other as wholes: what slows the machine for a while then hits all
+	// combinations alike.
 	runs := slices.Repeat(c.configs, r.Repeat)
 	for i, config := range runs {
 		row := compare.Row{Strategy: config.Strategy, Backend: config.Backend, Scope: config.Scope}
+		// A combination that was not run has a row, too.
 		title := fmt.Sprintf("%d of %d: %s", i+1, len(runs), row.Name())
 		if ctx.Err() != nil {
 			row.Failed, row.Interrupted, row.Reason = true, true, "not run: the comparison was interrupted"
 		} else {
 			c.measure(ctx, &row, config, program, begin(title))
+			// A violation that was found before the interruption is a full verdict.
 			row.Interrupted = ctx.Err() != nil && row.Verdict != report.Violated
 		}
 		end(title, &row)
@@ -121,6 +133,8 @@ func (c *Comparison) Run(ctx context.Context, say func(format string, a ...any),
 }
 
 // measure runs one combination and notes what came of it.
+// The time that an ended attempt in scope connection took is part of the row: the user has waited
+// for it, too.
 func (c *Comparison) measure(
 	ctx context.Context, row *compare.Row, config configs.Config, program *sut.Program, listener Listener,
 ) {
@@ -130,15 +144,19 @@ func (c *Comparison) measure(
 	job, err := NewJob(r)
 	if err == nil {
 		o := job.telling(listener)
+		// All combinations run the same executable, so that they differ in nothing else.
 		o.Program = program
 		tell := o.Contradicted
 		o.Contradicted = func(err error) {
 			wasted = time.Since(started)
 			tell(err)
 		}
+		// Each combination has a daemon of its own, which begins with an empty store.
 		err = job.withDaemon(ctx, listener.Log, func(client *ckptd.Client) error {
+			// The time to start the daemon is left out.
 			o.Client, started = client, time.Now()
 			result, err := Run(ctx, o)
+			// An error after a violation leaves a result. Its numbers are shown beside the error.
 			if err == nil || result != nil && len(result.Violations) > 0 {
 				fillRow(row, Summary(o, result), result)
 				row.Elapsed += wasted
@@ -146,6 +164,7 @@ func (c *Comparison) measure(
 			if err != nil {
 				return err
 			}
+			// The peak is wanted even if the check was interrupted.
 			store, err := client.Status(context.WithoutCancel(ctx))
 			row.PeakBytes = store.PeakBytes
 			return err

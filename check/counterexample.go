@@ -12,6 +12,8 @@ import (
 )
 
 // explainer makes violations simpler, and shows what happens in them.
+// It has an executor to itself, since it replaces watchers and asks for more events than a search
+// does. Only one goroutine may use it.
 type explainer struct {
 	ctx      context.Context
 	options  *Options
@@ -21,6 +23,8 @@ type explainer struct {
 }
 
 // explainAll adds violations to a result.
+// Each violation is shrunk first: the shorter schedule is the one that is explained. An error ends
+// the loop, and those explained so far stay in the result.
 func (e *explainer) explainAll(violations []*violation, result *Result) error {
 	for _, v := range violations {
 		e.shrink(v)
@@ -28,6 +32,7 @@ func (e *explainer) explainAll(violations []*violation, result *Result) error {
 			return err
 		}
 	}
+	// The first violation is the one that a report without a list of violations shows.
 	if len(result.Violations) > 0 {
 		result.Counterexample, result.Recording = result.Violations[0].Counterexample,
 			result.Violations[0].Recording
@@ -37,19 +42,24 @@ func (e *explainer) explainAll(violations []*violation, result *Result) error {
 
 // explain runs the violating schedule once more, with everything noted that
 // people want to see, and makes a counterexample and a recording of it.
+// An error is returned if the program behaves differently this time: a counterexample that cannot
+// be repeated would mislead.
 func (e *explainer) explain(v *violation, result *Result) error {
 	var exchanges []driver.Exchange
 	x := e.executor
 	defer x.Watch(func(x driver.Exchange) { exchanges = append(exchanges, x) })()
 	schedule := e.config.Violating(v.Prefix, v.Log.EarlyTimers)
+	// In scope auto the answers are audited before people rely on them.
 	if err := x.Audit(schedule); err != nil {
 		return err
 	}
+	// The earlier access of a race has no stack unless the runtime watches for it from the start.
 	schedule.Watch = v.Log.Race.First()
 	preempting, err := preemptions(x.Worker(), schedule, x.Answers, v.Events)
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}
+	// The run that asked for preemptions has filled the list, too.
 	exchanges = nil
 	log, err := x.Run(schedule)
 	if err != nil {
@@ -66,6 +76,7 @@ func (e *explainer) explain(v *violation, result *Result) error {
 	}
 	shown := narrate.Counterexample(e.options.Program, log, exchanges, preempting)
 	shown.Run, shown.Shrunk = Summary(*e.options, result), v.shrunk
+	// The arguments name the tests that fail.
 	if v.tests != nil {
 		shown.Run.Args = v.tests
 	}
@@ -81,6 +92,8 @@ func (e *explainer) explain(v *violation, result *Result) error {
 // preemptions runs a schedule and tells which of its transitions preempt another
 // goroutine. events is its log; where that is too long for what else could have been picked,
 // nothing is known.
+// The events of the second run are compared without those of kind Enabled, which the first run did
+// not ask for. An error is one of the worker.
 func preemptions(w *sut.Worker, s sut.Schedule, answers func() sut.Peers,
 	events []sut.Event) ([]bool, error) {
 	s.WantEnabled = true

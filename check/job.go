@@ -16,6 +16,7 @@ import (
 )
 
 // Job is a request that has been understood: no name in it is wrong. Nothing is built yet.
+// A Job can be run once.
 type Job struct {
 	request Request
 	options Options
@@ -24,6 +25,7 @@ type Job struct {
 
 // NewJob sees that a request can be fulfilled, as far as that shows without starting anything. If
 // it goes on with a saved run, everything that the result depends on must be as it was.
+// An error says which part of the request is wrong, or what has changed.
 func NewJob(r Request) (*Job, error) {
 	if r.Config.Group != nil && os.Geteuid() != 0 {
 		return nil, errors.New("checking against peers needs root, to checkpoint them: " +
@@ -49,6 +51,7 @@ func NewJob(r Request) (*Job, error) {
 }
 
 // Workers is how many executions the job runs at the same time, at most.
+// The bound is the one of the options, not the number of processors.
 func (j *Job) Workers() int { return j.options.Workers }
 
 // Run does the job: it builds the program, starts what takes part, and searches. Results and
@@ -87,6 +90,7 @@ func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
 		return nil, err
 	}
 	result.Summary, result.ImportPath = Summary(o, result), program.ImportPath
+	// The command that goes on is shown with raised bounds, if one of them has ended the check.
 	if result.Saved != "" {
 		again := resumeCommand(result.Saved)
 		result.Summary.ResumeCommand = again + raised(j.request.Config.Bounds, result)
@@ -98,6 +102,7 @@ func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
 }
 
 // telling returns the options of a job, with a listener who is told what happens.
+// The options are a copy.
 func (j *Job) telling(listener Listener) Options {
 	o := j.options
 	o.Progress = listener.Progress
@@ -117,6 +122,7 @@ func (j *Job) buildOptions() sut.BuildOptions {
 }
 
 // buildTemporary builds a program into a directory of its own, which clean removes.
+// On an error nothing is left to clean.
 func buildTemporary(ctx context.Context, o sut.BuildOptions) (p *sut.Program, clean func(), err error) {
 	toolchain, err := sut.UserToolchain(ctx, o.Dir)
 	if err != nil {
@@ -134,6 +140,7 @@ func buildTemporary(ctx context.Context, o sut.BuildOptions) (p *sut.Program, cl
 }
 
 // withDaemon calls do with a checkpoint daemon, which ends afterwards. Without peers it is nil.
+// The error of the daemon's end is joined to that of do.
 func (j *Job) withDaemon(ctx context.Context, log io.Writer, do func(*ckptd.Client) error) error {
 	config := j.request.Config
 	if config.Group == nil {
@@ -162,6 +169,7 @@ func (j *Job) withDaemon(ctx context.Context, log io.Writer, do func(*ckptd.Clie
 
 // PackageDirectory is the directory of a package, which the user names by a directory, by its
 // import path or by its files. What is wrong with the name is left for the build to say.
+// Of several packages that match, it is the first.
 func PackageDirectory(ctx context.Context, tags []string, pkg string) string {
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
 		return pkg
@@ -175,6 +183,7 @@ func PackageDirectory(ctx context.Context, tags []string, pkg string) string {
 
 // ReplayHere builds the program of a recording in a directory, and replays the recording so many
 // times; see Replay. SameBuild says whether the program is the very one that was recorded.
+// A different build is no error: the recording may still replay.
 func ReplayHere(ctx context.Context, r *report.Recording, dir string, times int) (
 	shown *report.Counterexample, sameBuild bool, err error,
 ) {

@@ -28,6 +28,8 @@ type run struct {
 }
 
 // newRun starts what takes part in a check.
+// On an error nobody has to be closed. The group starts with the first input that the cache cannot
+// answer.
 func newRun(ctx context.Context, o Options, in interest) (*run, error) {
 	if err := o.prepare(); err != nil {
 		return nil, err
@@ -55,6 +57,7 @@ func newRun(ctx context.Context, o Options, in interest) (*run, error) {
 }
 
 // finish searches to the end and ends what takes part.
+// Violations that were found before an error are explained all the same.
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	var result *Result
 	var crowded *driver.NoRoom
@@ -97,6 +100,7 @@ const (
 )
 
 // loop has the executors search, and meanwhile does what has to be done now and then.
+// The first error ends the loop. Executors after the first are made later, unless haste is set.
 func (r *run) loop(ctx context.Context) error {
 	p := r.pool()
 	if r.options.haste {
@@ -121,6 +125,7 @@ func (r *run) loop(ctx context.Context) error {
 			}
 		}
 	}
+	// Wait closes all executors but one, which explains the violations.
 	var err error
 	r.done, err = p.Wait()
 	if r.done.Executor != nil {
@@ -138,6 +143,7 @@ func (r *run) loop(ctx context.Context) error {
 }
 
 // pool is what the executors work in.
+// The ledger is the run itself.
 func (r *run) pool() *pool.Pool {
 	c := pool.Config{
 		Search: r.options.Search, Ledger: r, Executors: r.options.Workers,
@@ -158,6 +164,7 @@ func (r *run) pool() *pool.Pool {
 func (r *run) Account(result *execution.Result) error { return r.found.account(result) }
 
 // Settle implements pool.Ledger.
+// The saver may be nil.
 func (r *run) Settle() { r.saver.settle() }
 
 // rounds does what has to be done now and then: see that the peers live even
@@ -181,6 +188,7 @@ func (r *run) rounds(p *pool.Pool, now time.Time) error {
 }
 
 // alive returns an error if a process on the peers' side has died.
+// While an executor asks the peers, it reports nothing.
 func (r *run) alive() error {
 	if r.peers == nil {
 		return nil
@@ -190,6 +198,7 @@ func (r *run) alive() error {
 
 // endedBy is what is known when somebody wants the search to end, or it cannot go on. The
 // worker may have been ended then, but violations that were found are shown all the same.
+// The verdict is Violated if there are violations, and else Unknown with the reason.
 func (r *run) endedBy(reason string) (*Result, error) {
 	result := r.known()
 	result.Verdict.Kind, result.Verdict.Reason = explore.Unknown, reason
@@ -208,6 +217,7 @@ func (r *run) result() (*Result, error) {
 }
 
 // known is the result without violations.
+// It is to be called after the search, when the counts do not change any more.
 func (r *run) known() *Result {
 	tally := &r.done.Tally
 	tally.Counts.Elapsed = r.clock.elapsed()

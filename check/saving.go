@@ -46,6 +46,8 @@ type saver struct {
 }
 
 // record notes an answer of the peers.
+// It is called with the driver's lock held. Beyond maxUnsaved bytes the answers are dropped, and
+// the check cannot be saved again.
 func (s *saver) record(e iocache.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,6 +79,7 @@ func (s *saver) fail(err error) {
 }
 
 // settle takes the execution that has just been reported as finished.
+// Answers of an execution under way are saved only once it is reported. A nil saver does nothing.
 func (s *saver) settle() {
 	if s != nil {
 		s.mu.Lock()
@@ -91,6 +94,7 @@ func (s *saver) due(now time.Time) bool {
 }
 
 // saveOnTime saves the check, and decides when it is time again.
+// The next save waits at least saveShare times as long as this one took.
 func (s *saver) saveOnTime(now time.Time, search *explore.Search, state *saved.State) {
 	s.save(search, state)
 	took := time.Since(now)

@@ -29,6 +29,8 @@ import (
 
 // The first execution with several connections is followed by First random ones, and then
 // one of Share by one.
+// They are dense at first, so that a dependence is likely to show early, when starting over costs
+// little.
 const (
 	First = 12
 	Share = 64
@@ -51,6 +53,8 @@ func (a *Auditor) Close() error { return a.side.Close() }
 
 // Schedules lists the schedules of the audits that are to follow an execution of so many
 // transitions with so many connections. sampled is whether it is one of the sample of Share.
+// The schedules depend on the prefix and the number of transitions alone, so a repeated check
+// audits the same ones. Executions with fewer than two connections have none.
 func (a *Auditor) Schedules(s explore.Schedule, transitions, connections int, sampled bool) []sut.Schedule {
 	var list []sut.Schedule
 	for i := range a.runs(connections, sampled) {
@@ -64,8 +68,11 @@ func (a *Auditor) Schedules(s explore.Schedule, transitions, connections int, sa
 }
 
 // runs is how many audits follow an execution.
+// It changes begun, so the first call with several connections gets First, whichever executor makes
+// it.
 func (a *Auditor) runs(connections int, sampled bool) int {
 	if connections < 2 {
+		// With one connection the order of requests is the same in both scopes.
 		return 0
 	}
 	a.mu.Lock()
@@ -82,7 +89,10 @@ func (a *Auditor) runs(connections int, sampled bool) int {
 
 // otherOrder is one of several kinds of random schedules: step by step, or by priorities, which
 // change at one transition or at none. In a row of seeds they take turns.
+// transitions bounds where a rare event or a change of priorities is placed. An execution without
+// any counts as one of length one.
 func otherOrder(seed uint64, transitions int) sut.Schedule {
+	// The lowest bit is set, since seed 0 stands for no random schedule.
 	s := sut.Schedule{Seed: seed<<1 | 1}
 	for kind := range sut.RareKinds { // one of each, wherever that is possible
 		point := 1 + int(seed*uint64(2*kind+3)%uint64(max(transitions, 1)))
@@ -100,12 +110,15 @@ func otherOrder(seed uint64, transitions int) sut.Schedule {
 // Run runs a schedule in a worker with the peers asked in the order that it has them asked in. It
 // returns how many answers were compared. The error says which one contradicts another, or why the
 // schedule could not be run.
+// The session starts at the root of the auditor's own cache. Answers that it has got in an earlier
+// audit are not asked for again.
 func (a *Auditor) Run(worker *sut.Worker, s sut.Schedule) (compared int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	talk := &comparison{
 		session: a.side.NewSession(&driver.Counts{}), // what it costs is not the search's
-		mirror:  a.of.Mirror(), chosen: a.side.Behaviours() <= 1,
+		// With one behaviour there is no choice to follow.
+		mirror: a.of.Mirror(), chosen: a.side.Behaviours() <= 1,
 	}
 	talk.session.Rewind()
 	_, err = worker.Run(s, talk)
@@ -113,6 +126,7 @@ func (a *Auditor) Run(worker *sut.Worker, s sut.Schedule) (compared int, err err
 }
 
 // comparison is the peers' side of an execution whose answers are compared.
+// It lives for one execution. Only the worker's goroutine uses it.
 type comparison struct {
 	session  *driver.Session
 	mirror   *driver.Mirror // in the cache that is audited
@@ -121,19 +135,24 @@ type comparison struct {
 }
 
 // Exchange implements sut.Peers.
+// The program gets the answer of the auditor's own peers. The cache that is audited is only
+// compared with it.
 func (t *comparison) Exchange(in model.Input) (model.Answer, error) {
 	var seen driver.Exchange
+	// Watch is set anew each time, so that seen is the exchange of this very input.
 	t.session.Watch(func(x driver.Exchange) { seen = x })
 	answer, err := t.session.Exchange(in)
 	if err != nil {
 		return answer, err
 	}
 	if !t.chosen {
+		// The choice is the first node of the mirror's tree, so it is followed before any input.
 		t.chosen = true
 		if err := t.mirror.Choose(in.Behaviour); err != nil {
 			return answer, err
 		}
 	}
+	// The worker's name tells which tree of the mirror the connection belongs to.
 	seen.Input.Name = in.Name
 	known, err := t.mirror.Compare(seen.Input, seen.Answer.Reaction)
 	if known {
@@ -143,6 +162,8 @@ func (t *comparison) Exchange(in model.Input) (model.Answer, error) {
 }
 
 // Contradicts reports whether an error says that connections may depend on each other.
+// Both kinds of error count: another answer to the same requests, and data on a connection that
+// nothing was sent on.
 func Contradicts(err error) bool {
 	var inconsistency *iocache.Inconsistency
 	var dependence *iocache.Dependence

@@ -16,6 +16,8 @@ import (
 )
 
 // Set collects what the executions of one search have dialled. It is safe for concurrent use.
+// The zero value is an empty set. Each method takes the lock for a short time only, so executors do
+// not wait for each other.
 type Set struct {
 	mu      sync.Mutex
 	failed  map[target]syscall.Errno // the first result of each that was not there
@@ -26,13 +28,17 @@ type Set struct {
 }
 
 // target is what can be dialled: an address, or a name.
+// It is comparable, so it is a key of maps. With a name, the address is empty.
 type target struct {
 	proxy.Address
 	name string
 }
 
 // Note looks at the events of an execution. Those before the first ones were there before.
+// first is the index of the first event that differs from the execution before, which was noted
+// already.
 func (s *Set) Note(events []sut.Event, first int) {
+	// A dial is several events in a row. The common part may end inside of it.
 	for first > 0 && first < len(events) && events[first].Kind == sut.Dialled {
 		first-- // a name may have begun there
 	}
@@ -42,6 +48,7 @@ func (s *Set) Note(events []sut.Event, first int) {
 			if d, ok := sut.DialAt(events, i); ok {
 				s.add(d)
 			}
+		// Any answer of a peer shows that somebody was there.
 		case sut.Delivered:
 			s.mu.Lock()
 			s.reached = true
@@ -50,12 +57,14 @@ func (s *Set) Note(events []sut.Event, first int) {
 	}
 }
 
+// add takes one dial. A listener of the program is kept apart from what the program dials.
 func (s *Set) add(d sut.Dial) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == nil {
 		s.failed, s.own = map[target]syscall.Errno{}, map[target]bool{}
 	}
+	// The resolver appends the dot of a full name.
 	at := target{d.Address, strings.TrimSuffix(d.Name, ".")}
 	if d.Serves {
 		if !slices.Contains(s.served, d.Address) {
@@ -63,17 +72,20 @@ func (s *Set) add(d sut.Dial) {
 		}
 		return
 	}
+	// Own says that the program serves the address in this very execution.
 	if d.Own {
 		s.own[at] = true
 	}
 	if !nobody(d.Result) {
 		s.reached = true
+		// Of several results the first is kept: a report names one.
 	} else if _, known := s.failed[at]; !known {
 		s.failed[at] = d.Result
 	}
 }
 
 // nobody reports whether a result is that of an address where nobody is.
+// Other errors, such as one of the program's own deadline, say nothing about who is there.
 func nobody(result syscall.Errno) bool {
 	switch result {
 	case syscall.ECONNREFUSED, syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EADDRNOTAVAIL,
@@ -84,6 +96,7 @@ func nobody(result syscall.Errno) bool {
 }
 
 // Wait notes that an execution ends while the program waits for clients at some addresses.
+// The same address is kept once, however many executions end there.
 func (s *Set) Wait(at []proxy.Address) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,6 +108,7 @@ func (s *Set) Wait(at []proxy.Address) {
 }
 
 // Found says whom the executions missed, where the peers are those of a group, which may be nil.
+// It is called when the search has ended. A nil group stands for a configuration without peers.
 func (s *Set) Found(group *peers.Group) Found {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,10 +119,12 @@ func (s *Set) Found(group *peers.Group) Found {
 			Address: at.text(), IsName: at.name != "", Result: s.result(at),
 		})
 	}
+	// Waiting clients come first in the text: they explain more than refused connections do.
 	switch {
 	case len(s.waited) > 0:
 		f.Vacuous = "nobody connects to " + strings.Join(f.Clients, ", ") +
 			": the program waits for clients, and none is configured"
+	// One dial that reached somebody is enough for the verdict to mean something.
 	case len(missing) > 0 && !s.reached && s.allMissing(group):
 		f.Vacuous = "every connection was refused, since no peer is configured"
 	}
@@ -126,12 +142,14 @@ type Found struct {
 
 // missing are the targets where a peer would have been, in the order of their texts. Of several
 // loopback addresses with one port, one is among them.
+// The order does not depend on the map, so that reports are the same each time.
 func (s *Set) missing(group *peers.Group) (list []target) {
 	known := map[target]bool{}
 	for at := range s.failed {
 		if s.isOwn(at) || isConfigured(at, group) {
 			continue
 		}
+		// Of the two loopback addresses, which localhost leads to, the user needs one entry.
 		if one := s.merged(at); !known[one] {
 			known[one] = true
 			list = append(list, one)
@@ -142,6 +160,7 @@ func (s *Set) missing(group *peers.Group) (list []target) {
 }
 
 // merged is a target, or the other loopback address with the same port, which stands for both.
+// Only dials of IPv6 loopback are merged, and only if the IPv4 address was refused as well.
 func (s *Set) merged(at target) target {
 	if four := at.loopback(); four != at {
 		if _, known := s.failed[four]; known {
@@ -152,6 +171,8 @@ func (s *Set) merged(at target) target {
 }
 
 // result is what the program got.
+// Two merged targets may have failed differently. The greater error number is shown, which is an
+// arbitrary choice but always the same one.
 func (s *Set) result(missing target) string {
 	var results []syscall.Errno
 	for at, result := range s.failed {
@@ -183,6 +204,7 @@ func (s *Set) isOwn(at target) bool {
 }
 
 // isConfigured reports whether a peer of a group is at an address.
+// Names are never configured: peers have addresses. A nil group has nobody.
 func isConfigured(at target, group *peers.Group) bool {
 	if group == nil || at.name != "" {
 		return false
@@ -198,6 +220,7 @@ func isConfigured(at target, group *peers.Group) bool {
 
 // isThere reports whether who listens at an address is meant by another one. The loopback addresses
 // of IPv4 and IPv6 stand for each other: localhost leads to both.
+// The dialled address must be a loopback one, since the peers are nowhere else.
 func isThere(listens, dialled proxy.Address) bool {
 	if listens.Network != dialled.Network {
 		return false

@@ -12,8 +12,11 @@ import (
 )
 
 // addressUse has the addresses that the program has connected to, or listened at, in any execution.
+// The key is the text of the address, so that noting is cheap. Texts are parsed when a report asks
+// for them.
 type addressUse map[usedAddress]bool
 
+// usedAddress is an address with the kind of input that used it: Connect or Listen.
 type usedAddress struct {
 	kind    model.Kind
 	address string
@@ -23,6 +26,7 @@ type usedAddress struct {
 const maxAddresses = 1024
 
 // note notes the address of an input that has one.
+// Beyond maxAddresses nothing is noted, and unused then stays silent.
 func (u addressUse) note(in model.Input) {
 	if used := (usedAddress{in.Kind, in.Addr}); !u[used] && len(u) < maxAddresses {
 		u[used] = true
@@ -32,11 +36,14 @@ func (u addressUse) note(in model.Input) {
 // unused says which of the peers had no part in any execution. A verdict says nothing of those, and
 // a wrong port is not always a violation. Servers may be there for other peers: they are unused
 // only if none of them was connected to.
+// Each line is a sentence for the report. A full set gives no lines, since what is missing from it
+// is unknown.
 func (u addressUse) unused(group []peers.Peer) (lines []string) {
 	if len(u) == maxAddresses {
 		return nil
 	}
 	listened, connected := []proxy.Address{}, map[where]bool{}
+	// A datagram socket without a destination may have sent to every peer of its network.
 	everybody := map[proxy.Network]bool{} // whether a datagram socket could send to any
 	for used := range u {
 		if at, listens := listensAt(model.Input{Kind: used.kind, Addr: used.address}); listens {
@@ -70,15 +77,18 @@ func (u addressUse) unused(group []peers.Peer) (lines []string) {
 }
 
 // where is what of an address says who is there: a socket at all addresses has each of them.
+// The host is left out: peers listen on loopback, whichever of its addresses is dialled.
 type where struct {
 	network proxy.Network
 	port    uint16
 	path    string
 }
 
+// whereOf drops the host of an address.
 func whereOf(a proxy.Address) where { return where{a.Network, a.At.Port(), a.Path} }
 
 // list lists addresses of one kind, after what was done with them; none if there are none.
+// At most four addresses are listed, in the order of their texts.
 func (u addressUse) list(kind model.Kind, did, none string) string {
 	const most = 4
 	var list []string

@@ -20,6 +20,8 @@ import (
 // connect, and end; and timers of theirs end.
 
 // listen has the proxy listen for the program.
+// The socket is made by the proxy, in the namespace of the peers. The kind decides whether it is a
+// stream or a datagram socket.
 func (r *reaction) listen(in model.Input) error {
 	at, err := proxy.ParseAddress(in.Addr)
 	if err != nil {
@@ -33,12 +35,15 @@ func (r *reaction) listen(in model.Input) error {
 // startClients starts those that have waited for the program to listen, in the order that the
 // group's behaviour says. Each starts when the one before it is quiescent, so that the order in
 // which they connect is always the same.
+// An input that does not listen starts nobody. The address must match the one that the client waits
+// for.
 func (r *reaction) startClients(ctx context.Context, in model.Input) error {
 	at, listens := listensAt(in)
 	if !listens || r.g.history.listened[at] {
 		return nil // or they were started before
 	}
 	g := r.d.spec.Behaving(r.g.behaviour)
+	// Arrivals lists the peers of the group by index. The order is a part of the chosen behaviour.
 	for _, i := range g.Arrivals() {
 		if !g.Peers[i].Waits(at) {
 			continue
@@ -55,10 +60,13 @@ func (r *reaction) startClients(ctx context.Context, in model.Input) error {
 
 // accept takes over the connections that clients have made. The proxy accepts them, so that they
 // are part of a checkpoint; no client can tell that the program has not done so yet.
+// progress says whether there was a new connection. The caller then waits for the peers once more.
 func (r *reaction) accept() (progress bool, err error) {
+	// Numbers are visited in order, so that the connections get the same numbers each time.
 	for _, number := range slices.Sorted(maps.Keys(r.g.sockets)) {
 		s := r.g.sockets[number]
 		for s.listens {
+			// A poll without a timeout tells whether accept would block.
 			waiting := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
 			if n, err := unix.Poll(waiting, 0); err == unix.EINTR {
 				continue
@@ -72,6 +80,7 @@ func (r *reaction) accept() (progress bool, err error) {
 			}
 			r.g.sockets[next] = &socket{fd: fd, kind: proxy.Address{Network: s.kind.Network}}
 			r.next++
+			// The reaction names the listener. The number of the new socket follows from the order.
 			r.opened, progress = append(r.opened, number), true
 		}
 	}
@@ -79,10 +88,13 @@ func (r *reaction) accept() (progress bool, err error) {
 }
 
 // nextSocket is the number of the socket of a connection that a client has opened at a listener.
+// In group scope numbers are given in order. In connection scope they belong to names, which a
+// replay finds again.
 func (r *reaction) nextSocket(listener int) int {
 	if r.d.scope == iocache.Group {
 		return r.next
 	}
+	// The number of the listener is mapped back to its name, by a search: listeners are few.
 	for name, number := range r.d.naming.numbers {
 		if number == listener && r.listens {
 			return r.d.naming.number(r.d.naming.opened(name, len(r.opened)), 0)
@@ -94,8 +106,10 @@ func (r *reaction) nextSocket(listener int) int {
 }
 
 // noteEnded finds the clients that have ended since the input.
+// Those that the history has already are left out. It may be called several times for one input.
 func (r *reaction) noteEnded() error {
 	ended, err := r.g.group.Ended()
+	// An earlier call for the same input may have noted some.
 	r.ended = r.ended[:0]
 	for _, e := range ended {
 		if !r.g.history.ended[e.Peer] {
@@ -106,7 +120,10 @@ func (r *reaction) noteEnded() error {
 }
 
 // pass lets time pass for the peers. Where that takes it, they are waited for.
+// most bounds the time, and is that of the program's next timer. model.Once stands for the next
+// timer of the peers, however far it is.
 func (r *reaction) pass(most time.Duration) error {
+	// The patience is for timers by the machine's clock, which take real time.
 	patience := r.d.config.Patience
 	ctx, cancel := context.WithTimeout(r.d.ctx, quiescenceLimit+patience)
 	defer cancel()
@@ -125,6 +142,7 @@ func (r *reaction) pass(most time.Duration) error {
 }
 
 // shows reports whether the peers have done something that the program can notice.
+// The sockets were drained by the caller. Ends of clients are looked for here.
 func (r *reaction) shows() (bool, error) {
 	if r.d.spec.Clients() > 0 {
 		if err := r.noteEnded(); err != nil {
@@ -136,6 +154,7 @@ func (r *reaction) shows() (bool, error) {
 
 // late reads what the peers have done since the last input, because a timer of theirs has ended by
 // the machine's clock, and reports whether the program can notice it.
+// The group's mark of a disturbance is taken away, since this call handles it.
 func (r *reaction) late() (shows bool, err error) {
 	ctx, cancel := context.WithTimeout(r.d.ctx, quiescenceLimit)
 	defer cancel()

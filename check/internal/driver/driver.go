@@ -23,6 +23,8 @@ import (
 )
 
 // Config says which peers there are, and how they are kept at the cursor.
+// It is fixed for the whole search. Limits of memory are the daemon's; the driver only repeats them
+// in messages.
 type Config struct {
 	Start    Starter // nil: no peers are configured
 	Spec     peers.Group
@@ -36,6 +38,8 @@ type Config struct {
 // Driver answers for the peers. Its methods may be called by several goroutines, but for Adopt,
 // Recall, Standing, Close, OnRecord and Cache.
 type Driver struct {
+	// The context ends all waits on peers. It is kept, since inputs come from workers that have
+	// none.
 	ctx    context.Context
 	config Config
 	spec   peers.Group
@@ -67,6 +71,8 @@ type findings struct {
 }
 
 // New returns a driver with an empty cache. It ends with the context.
+// No peers are started: a search that is answered from a cache needs none. Starting them waits for
+// the first miss.
 func New(ctx context.Context, c Config) *Driver {
 	cache := NewCache()
 	return &Driver{
@@ -83,6 +89,7 @@ func New(ctx context.Context, c Config) *Driver {
 func (d *Driver) NewSession(counts *Counts) *Session { return &Session{d: d, Counts: counts} }
 
 // Mirror begins to follow an execution that others answer.
+// It is used for audits. The mirror has a cursor of its own and shares the driver's lock.
 func (d *Driver) Mirror() *Mirror {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -90,12 +97,15 @@ func (d *Driver) Mirror() *Mirror {
 }
 
 // Adopt has the driver begin with answers that others have got. Why says where they are from.
+// It is to be called before the first execution. The images of the cache belong to groups that have
+// ended, so they are forgotten.
 func (d *Driver) Adopt(cache *iocache.Cache, why string) {
 	cache.ForgetImages() // of groups that have ended
 	d.cache, d.naming.cache, d.earlier = cache, cache, why
 }
 
 // OnRecord has f told of every answer that is recorded.
+// f is called with the driver's lock held, so it must not call the driver.
 func (d *Driver) OnRecord(f func(iocache.Entry)) { d.record = append(d.record, f) }
 
 // Cache is where the answers are. Only one goroutine may use it, while no session is in use.
@@ -112,7 +122,10 @@ func (d *Driver) Standing() iocache.Position {
 
 // Alive returns an error if a process of the group that was needed last has died. A group that was
 // killed is brought back when it is needed. While somebody asks the peers, it does not look.
+// It is called from time to time, so that a crash of a peer ends the check even if all answers are
+// cached.
 func (d *Driver) Alive() error {
+	// Who asks the peers would find out that they have died.
 	if !d.mu.TryLock() {
 		return nil
 	}
@@ -128,6 +141,7 @@ func (d *Driver) Alive() error {
 
 // Known is what has been found out about the peers, beside their answers: what they have read of
 // the time and of random numbers, and which of their processes read what nobody knows.
+// Both lists are in no particular order. A saved run keeps them.
 func (d *Driver) Known() (reads []shim.Read, uninstrumented []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,6 +152,7 @@ func (d *Driver) Known() (reads []shim.Read, uninstrumented []string) {
 }
 
 // Recall takes over what Known has returned in an earlier process.
+// It is called before the search begins, so it takes no lock.
 func (d *Driver) Recall(reads []shim.Read, uninstrumented []string) {
 	d.found.reads.Add(reads)
 	for _, process := range uninstrumented {
@@ -157,6 +172,7 @@ type Report struct {
 }
 
 // Report returns what is known of the peers.
+// It may be called while the search runs. Its texts are then those of the moment.
 func (d *Driver) Report() Report {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -172,6 +188,7 @@ func (d *Driver) Report() Report {
 func (d *Driver) Behaviours() int { return d.spec.Behaviours() }
 
 // Close ends the groups.
+// All groups are ended, even if one cannot be. The errors are joined.
 func (d *Driver) Close() error {
 	var errs []error
 	for _, g := range d.groups {
@@ -185,7 +202,10 @@ func (d *Driver) Close() error {
 const maxGroups = 32
 
 // selectVariant makes the group current that behaves as it was chosen, and returns it.
+// A group is created here without processes: those start when the cursor is sought. The caller
+// holds mu.
 func (d *Driver) selectVariant(behaviour int) (*groupState, error) {
+	// The list is in the order of last use, like that of an LRU cache.
 	i := slices.IndexFunc(d.groups, func(g *groupState) bool { return g.behaviour == behaviour })
 	var g *groupState
 	switch {
@@ -201,6 +221,7 @@ func (d *Driver) selectVariant(behaviour int) (*groupState, error) {
 	if len(d.groups) <= maxGroups {
 		return g, nil
 	}
+	// Its images go with it. The cache finds out when a restore asks for one.
 	oldest := d.groups[maxGroups]
 	d.groups = d.groups[:maxGroups]
 	return g, oldest.close()
@@ -216,6 +237,8 @@ func (d *Driver) names() string {
 }
 
 // noteKilled has a group brought back when it is needed.
+// The first reasons are kept, since later ones often follow from them. The counters are the
+// session's.
 func (d *Driver) noteKilled(g *groupState, err error) {
 	d.found.killed = cmp.Or(d.found.killed, err.Error())
 	g.lost = cmp.Or(g.lost, err.Error())

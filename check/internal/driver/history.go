@@ -9,6 +9,7 @@ import (
 // groupHistory is what has become of a group on the way to where it stands. Sockets are named by
 // their numbers in the group. Of the inputs on different connections only the numbers in group
 // scope depend on the order in which they are added.
+// It is computed in one walk after a restore, and extended by one step for each input.
 type groupHistory struct {
 	next     int                    // number of the next connection or listener, in group scope
 	open     map[int]bool           // those that the proxy still has; whether it is a listener
@@ -20,6 +21,7 @@ type groupHistory struct {
 	ended    map[int]bool           // clients
 }
 
+// newHistory is the history of a group that was just started.
 func newHistory() groupHistory {
 	return groupHistory{
 		open: map[int]bool{}, closed: map[int]bool{}, kinds: map[int]proxy.Address{},
@@ -29,6 +31,7 @@ func newHistory() groupHistory {
 }
 
 // historyOf walks to a place to find out how a group has come there.
+// The cost is in proportion to the depth, so it is called after restores only.
 func (n *naming) historyOf(at iocache.Position) (groupHistory, error) {
 	h := newHistory()
 	steps, err := n.cache.Missing(iocache.Position{iocache.Root}, at)
@@ -39,10 +42,12 @@ func (n *naming) historyOf(at iocache.Position) (groupHistory, error) {
 }
 
 // add goes on with a step, of which number tells the sockets of its connections.
+// number maps the connection of a step, as the cache names it, to a socket of the group.
 func (h *groupHistory) add(s iocache.Step, scope iocache.Scope, number func(connection int) int) {
 	conn := number(s.Input.Conn)
 	switch s.Input.Kind {
 	case model.Connect, model.Listen:
+		// Refused connections use a number, too, so that later ones are the same in each execution.
 		h.next++
 		if s.Reaction.Refused == 0 {
 			h.open[conn] = s.Input.Kind == model.Listen
@@ -57,6 +62,7 @@ func (h *groupHistory) add(s iocache.Step, scope iocache.Scope, number func(conn
 	if at, listens := listensAt(s.Input); listens && s.Reaction.Refused == 0 {
 		h.listened[at] = true
 	}
+	// Opened names listeners, one for each connection, in the order in which they were accepted.
 	for k, listener := range s.Reaction.Opened {
 		opened := h.next
 		if scope == iocache.Connection {
@@ -71,6 +77,7 @@ func (h *groupHistory) add(s iocache.Step, scope iocache.Scope, number func(conn
 	for _, delivery := range s.Reaction.Deliveries {
 		to := number(delivery.Conn)
 		h.finished[to] = h.finished[to] || delivery.End != model.StillOpen
+		// A reset ends both directions.
 		h.shut[to] = h.shut[to] || delivery.End == model.Reset
 	}
 	for _, e := range s.Reaction.Ended {
@@ -79,6 +86,7 @@ func (h *groupHistory) add(s iocache.Step, scope iocache.Scope, number func(conn
 }
 
 // mustParse reads the address of an input, which the worker's side has written.
+// A text that cannot be parsed is a fault of the checker, so it panics.
 func mustParse(text string) proxy.Address {
 	a, err := proxy.ParseAddress(text)
 	if err != nil {
@@ -89,6 +97,7 @@ func mustParse(text string) proxy.Address {
 
 // listensAt is where an input has the program listen, or have a datagram socket to which others can
 // send.
+// A datagram socket with its own port or path counts as a listener, since peers can send to it.
 func listensAt(in model.Input) (at proxy.Address, listens bool) {
 	switch in.Kind {
 	case model.Listen:

@@ -22,6 +22,7 @@ type Written struct {
 // what they wrote as they started is at the place where they start. So it is known of
 // every branch, whether or not the peers were there last.
 type outputLog struct {
+	// An entry without any text means that nothing was written there.
 	at    map[iocache.NodeID][]Written
 	bytes int
 }
@@ -31,6 +32,7 @@ const maxOutputs = 16 << 20
 
 // recordOutput takes what the peers have written since it was last called, as that of a place.
 // Inputs that are given again have had the same answers, and what was written then is kept.
+// The texts come in the order of the peers.
 func (d *Driver) recordOutput(g *groupState, at iocache.NodeID) {
 	var list []Written
 	for i, text := range g.group.Written() {
@@ -42,6 +44,7 @@ func (d *Driver) recordOutput(g *groupState, at iocache.NodeID) {
 }
 
 // keep keeps what was written at a place for the first time.
+// Beyond the bound the place has no entry, which heard reports as incomplete.
 func (l *outputLog) keep(at iocache.NodeID, list []Written) {
 	size := 0
 	for _, w := range list {
@@ -59,10 +62,13 @@ func (l *outputLog) keep(at iocache.NodeID, list []Written) {
 
 // heard is what the peers wrote on the way from one place to another, from nil: since they
 // were started. It is not complete where a part of it was not kept, or answered by others.
+// from nil is the start of an execution. The caller holds mu.
 func (d *Driver) heard(from, to iocache.Position) (list []Written, complete bool) {
 	var places []iocache.NodeID
 	if from == nil {
 		from = iocache.Position{iocache.Root}
+		// With one behaviour the peers start at the root, and with several at the node of the
+		// choice.
 		if d.Behaviours() <= 1 {
 			places = append(places, iocache.Root)
 		}
@@ -77,15 +83,18 @@ func (d *Driver) heard(from, to iocache.Position) (list []Written, complete bool
 }
 
 // withCrashOutput adds to an error that says who died what that one wrote on this branch.
+// An error of another kind is returned as it is. Without any output the message says so.
 func (d *Driver) withCrashOutput(g *groupState, err error) error {
 	var died *watch.Died
 	if !errors.As(err, &died) && !errors.Is(err, proxy.ErrDied) || g.group == nil || g.at == nil {
 		return err
 	}
 	list, _ := d.heard(nil, g.at)
+	// What was written after the last input is not in the log yet.
 	fresh := g.group.Written()
 	var text strings.Builder
 	for i, peer := range d.spec.Peers {
+		// Of a dead proxy nobody knows which peer was to blame, so all are shown.
 		if died != nil && died.Peer != peer.Name {
 			continue
 		}
@@ -107,6 +116,7 @@ func (d *Driver) withCrashOutput(g *groupState, err error) error {
 
 // withInputs adds to an error that says who died what the group was given on this branch, the input
 // that it died of in the end.
+// last is the input that was being given. At most maxLastInputs are shown, the latest ones.
 func (d *Driver) withInputs(g *groupState, err error, last model.Input) error {
 	var died *watch.Died
 	if !errors.As(err, &died) || g.at == nil {
@@ -135,6 +145,7 @@ const maxLastInputs = 40
 const maxCrashOutput = 4 << 10
 
 // endOf cuts a text to whole lines at its end.
+// The first line is dropped, since it may be cut in its middle. most is in bytes.
 func endOf(text string, most int) string {
 	if len(text) <= most {
 		return text

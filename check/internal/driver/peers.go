@@ -13,6 +13,7 @@ import (
 type Starter func(context.Context, peers.Group) (Group, error)
 
 // Group is what the driver needs of a group of peers.
+// Tests implement it without processes or root. Only one goroutine at a time may call its methods.
 type Group interface {
 	Sockets() Sockets
 	StartClient(ctx context.Context, peer int) error
@@ -33,6 +34,8 @@ type Group interface {
 }
 
 // Sockets makes and hands out the group's end of connections: the commands of package proxy.
+// An id names a socket from its creation until it is closed. A call that the kernel refuses returns
+// a *proxy.SocketError.
 type Sockets interface {
 	CreateSocket(ctx context.Context, id proxy.ID) (fd int, err error)
 	CreateSocketFor(ctx context.Context, id proxy.ID, of proxy.Address) (fd int, err error)
@@ -57,6 +60,7 @@ func From(c *ckptd.Client) Starter {
 }
 
 // daemonGroup is a group that a checkpoint daemon runs.
+// It differs from *ckptd.Group in the type of Sockets only.
 type daemonGroup struct{ *ckptd.Group }
 
 // Sockets implements Group.
@@ -66,6 +70,7 @@ func (g daemonGroup) Sockets() Sockets { return proxySockets{g.Proxy()} }
 type proxySockets struct{ *proxy.Client }
 
 // Accept implements Sockets.
+// The address of the client is dropped: it is not the same in each run.
 func (s proxySockets) Accept(ctx context.Context, id, newID proxy.ID) (int, error) {
 	fd, _, err := s.Client.Accept(ctx, id, newID)
 	return fd, err

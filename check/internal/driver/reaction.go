@@ -21,6 +21,7 @@ const quiescenceLimit = 30 * time.Second
 const maxReaction = 256 << 20
 
 // reaction collects what the peers do after one input.
+// It lives from the giving of the input until result.
 type reaction struct {
 	d       *Driver
 	g       *groupState
@@ -41,6 +42,8 @@ func newReaction(d *Driver, g *groupState) *reaction {
 }
 
 // give gives the group an input.
+// Connections are those of the group's sockets. A connection that the peers refuse is no error but
+// a part of the reaction.
 func (r *reaction) give(in model.Input) error {
 	switch in.Kind {
 	case model.Connect:
@@ -61,11 +64,13 @@ func (r *reaction) give(in model.Input) error {
 		}
 		return r.send(s, in)
 	case model.Shutdown:
+		// A peer that has reset the connection makes shutdown fail. The reset itself is read later.
 		if err := unix.Shutdown(s.fd, unix.SHUT_WR); err != nil && !errors.Is(err, unix.ENOTCONN) {
 			return fmt.Errorf("shutting down connection %d: %w", in.Conn, err)
 		}
 		s.shut = true
 	case model.Close:
+		// The proxy has a descriptor of the same socket, and closes it as well.
 		unix.Close(s.fd)
 		delete(r.g.sockets, in.Conn)
 		return r.g.group.Sockets().Close(r.d.ctx, proxy.ID(in.Conn))
@@ -87,6 +92,7 @@ func (r *reaction) connect(in model.Input) error {
 				return err
 			}
 		}
+		// A datagram socket without a destination is only made.
 		if !address.At.IsValid() && address.Path == "" {
 			return nil
 		}
@@ -95,6 +101,8 @@ func (r *reaction) connect(in model.Input) error {
 }
 
 // open makes a socket and then a connection or listener of it.
+// how binds, listens, or connects it. A call that the kernel refuses closes the socket again, and
+// its number stays in use.
 func (r *reaction) open(in model.Input, kind proxy.Address, how func(context.Context, proxy.ID) error) error {
 	id := proxy.ID(in.Conn)
 	fd, err := r.g.group.Sockets().CreateSocketFor(r.d.ctx, id, kind)
@@ -119,6 +127,7 @@ func (r *reaction) open(in model.Input, kind proxy.Address, how func(context.Con
 
 // send writes all of the data. A connection that the peer has broken shows that
 // as a reset, as it would to the program.
+// It drains what arrives while the socket is full, since a peer may not read before it has written.
 func (r *reaction) send(s *socket, in model.Input) error {
 	data := in.Data
 	stuck := time.Time{}
@@ -135,6 +144,7 @@ func (r *reaction) send(s *socket, in model.Input) error {
 			if err := r.awaitRoom(s, in, len(data), stuck); err != nil {
 				return err
 			}
+		// If the peer's stream has ended, nobody will read the reset from it, so it is noted here.
 		case errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET):
 			if s.shut, s.broken = true, !s.ended; s.ended {
 				r.add(in.Conn, nil, model.Reset)
@@ -148,6 +158,7 @@ func (r *reaction) send(s *socket, in model.Input) error {
 }
 
 // awaitRoom waits a little until more can be sent. Since when that was not possible is given.
+// left is how many bytes could not be sent yet. An error is returned after quiescenceLimit.
 func (r *reaction) awaitRoom(s *socket, in model.Input, left int, stuck time.Time) error {
 	if r.d.ctx.Err() != nil {
 		return r.d.ctx.Err()
@@ -156,6 +167,7 @@ func (r *reaction) awaitRoom(s *socket, in model.Input, left int, stuck time.Tim
 		return fmt.Errorf("the peer of connection %d does not read: %d of %d bytes could not be sent",
 			in.Conn, left, len(in.Data))
 	}
+	// Peers that wait until their own data is read would never read otherwise.
 	if _, err := r.drain(); err != nil {
 		return err
 	}
@@ -167,6 +179,8 @@ func (r *reaction) awaitRoom(s *socket, in model.Input, left int, stuck time.Tim
 }
 
 // drain reads whatever has arrived on any connection.
+// It reads until nothing is left on any. progress says that the peers may react further, so the
+// caller waits again.
 func (r *reaction) drain() (progress bool, err error) {
 	if progress, err = r.accept(); err != nil {
 		return progress, err
@@ -177,6 +191,7 @@ func (r *reaction) drain() (progress bool, err error) {
 			progress = r.noteReset(number, s) || progress
 			continue
 		}
+		// Messages are told apart, and streams are not.
 		if s.kind.Network.KeepsBounds() && !s.listens {
 			some, err := r.drainMessages(number, s)
 			if progress = progress || some; err != nil {
@@ -199,6 +214,8 @@ func (r *reaction) drain() (progress bool, err error) {
 					return progress, err
 				}
 				r.add(number, slices.Clone(buffer[:n]), model.StillOpen)
+			// A stream that ends without a reset is an end of the stream. After a broken send it is
+			// the reset.
 			case err == nil && !s.broken:
 				r.add(number, nil, model.EOF)
 				s.ended = true
@@ -214,6 +231,8 @@ func (r *reaction) drain() (progress bool, err error) {
 }
 
 // take counts bytes that have arrived on a connection.
+// The limit is for all connections together. It also notices an ended check, since a peer that
+// never pauses would keep the loop going.
 func (r *reaction) take(connection, n int) error {
 	if r.size += n; r.size > maxReaction {
 		return fmt.Errorf("the peers have sent more than %d MiB after one input, last on connection %d, "+
@@ -245,11 +264,14 @@ func (r *reaction) noteReset(connection int, s *socket) bool {
 
 // add notes what has arrived on a connection. The pieces are put together later, since where they
 // were cut is a matter of timing.
+// It counts no bytes: take does.
 func (r *reaction) add(connection int, data []byte, end model.End) {
 	r.list = append(r.list, model.Delivery{Conn: connection, Data: data, End: end})
 }
 
 // result puts the deliveries of each connection together.
+// The sort is stable, so data of one connection keeps its order. Reset is greater than EOF, and
+// wins.
 func (r *reaction) result() model.Reaction {
 	slices.SortStableFunc(r.list, func(a, b model.Delivery) int { return a.Conn - b.Conn })
 	out := model.Reaction{Refused: r.refused, Opened: r.opened, Ended: r.ended, Time: r.time}

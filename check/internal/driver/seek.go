@@ -17,6 +17,8 @@ import (
 
 // seekWithCheckpoint brings the group to where the search goes on. If that took inputs, a
 // checkpoint there may save them the next time.
+// The checkpoint is wanted because many executions may pass through this place. The strategy
+// decides, with the forecast.
 func (s *Session) seekWithCheckpoint(g *groupState, to iocache.Position) error {
 	given := s.Counts.Replayed
 	if err := s.seek(g, to); err != nil || s.Counts.Replayed == given {
@@ -31,6 +33,8 @@ func (s *Session) seekWithCheckpoint(g *groupState, to iocache.Position) error {
 
 // seek brings the group to a place in the cache: it is there, or can go on to
 // there, or has to be taken back.
+// Each step is compared with the cache. A different answer is an *iocache.Inconsistency, with an
+// explanation of what may have caused it.
 func (s *Session) seek(g *groupState, to iocache.Position) error {
 	if err := s.nearest(g, to); err != nil || slices.Equal(g.at, to) {
 		return err
@@ -40,11 +44,13 @@ func (s *Session) seek(g *groupState, to iocache.Position) error {
 	if err != nil {
 		return err
 	}
+	// The text goes into reports: it says how the answer came about.
 	if d.restored != "" && len(steps) > 0 {
 		d.restored += fmt.Sprintf(", and given %s again", textutil.CountOf(len(steps), "input"))
 	}
 	for _, step := range steps {
 		got, err := s.repeat(g, step)
+		// The peers may have died of an input that they survived before.
 		if err != nil {
 			return d.withCrashOutput(g, err)
 		}
@@ -55,6 +61,7 @@ func (s *Session) seek(g *groupState, to iocache.Position) error {
 		g.history.add(step, d.scope, func(connection int) int {
 			return d.naming.socketOf(step.Node, connection)
 		})
+		// Checkpoints on the way may be nearer now, so the way is unknown.
 		g.at, g.way = d.cache.After(g.at, step.Node), nil
 		s.Counts.Replayed++
 	}
@@ -63,6 +70,7 @@ func (s *Session) seek(g *groupState, to iocache.Position) error {
 
 // nearest brings the group to where it can be brought at once and from where the
 // fewest inputs are missing: it stays, is restored, or starts anew.
+// It loops while images turn out to be gone. Each turn drops one from the cache, so it ends.
 func (s *Session) nearest(g *groupState, to iocache.Position) error {
 	if err := s.lookForLate(g); err != nil {
 		return err
@@ -72,6 +80,7 @@ func (s *Session) nearest(g *groupState, to iocache.Position) error {
 		if g.group != nil && slices.Equal(g.at, to) {
 			return nil
 		}
+		// above says that the group stands on the way to the place, far inputs before it.
 		far, above := 0, false
 		if g.group != nil && g.at != nil {
 			far, above = cache.Distance(g.at, to)
@@ -82,11 +91,14 @@ func (s *Session) nearest(g *groupState, to iocache.Position) error {
 		at, image, ok := cache.Nearest(to)
 		if above && ok {
 			nearest, _ := cache.Distance(at, to)
+			// The group's own place wins if it is as near as the checkpoint: going on costs no
+			// restore.
 			above = far <= nearest
 		}
 		if above {
 			return nil
 		}
+		// Without processes an image cannot be restored: it belongs to the proxy of a group.
 		if !ok || g.group == nil {
 			return s.restart(g)
 		}
@@ -101,10 +113,12 @@ func (s *Session) nearest(g *groupState, to iocache.Position) error {
 
 // lookForLate gives up where the group stands if a timer of the peers has ended there meanwhile, by
 // the machine's clock, and made them do something.
+// What the timer did belongs to no input. The group is taken back to before it.
 func (s *Session) lookForLate(g *groupState) error {
 	if g.group == nil || g.at == nil || !g.group.Late() {
 		return nil
 	}
+	// A late reaction that nobody can see leaves the group usable.
 	shows, err := newReaction(s.d, g).late()
 	if shows {
 		g.leave()
@@ -113,6 +127,7 @@ func (s *Session) lookForLate(g *groupState) error {
 }
 
 // restart starts the group from nothing.
+// The strategy is asked for a checkpoint of the fresh group.
 func (s *Session) restart(g *groupState) error {
 	reads, err := s.start(g)
 	if err == nil {
@@ -125,6 +140,8 @@ func (s *Session) restart(g *groupState) error {
 }
 
 // start starts the group from nothing, and tells what it has read until it was ready.
+// Old processes are closed first, so two groups are never alive for one behaviour. An error is
+// returned if a peer has choices but cannot be instrumented.
 func (s *Session) start(g *groupState) (reads ckptd.Reads, err error) {
 	d := s.d
 	g.dropSockets()
@@ -132,6 +149,7 @@ func (s *Session) start(g *groupState) (reads ckptd.Reads, err error) {
 		if err := g.group.Close(); err != nil {
 			return reads, err
 		}
+		// A start that fails below leaves no group behind.
 		g.group = nil
 		s.Counts.Restarts++
 		d.cost.returns++
@@ -146,11 +164,13 @@ func (s *Session) start(g *groupState) (reads ckptd.Reads, err error) {
 		return reads, err
 	}
 	d.cost.starts.since(started)
+	// Its place is the one after the choice of a behaviour.
 	g.start(group, s.started)
 	d.recordOutput(g, s.started)
 	if reads, err = group.Reads(); err != nil {
 		return reads, err
 	}
+	// A peer whose reads are chosen must not read past the shim.
 	for _, b := range reads.Uninstrumented {
 		if b.Chosen {
 			return reads, fmt.Errorf("how %s behaves cannot be chosen (choices, clock): "+
@@ -164,8 +184,11 @@ var errNoPeers = errors.New("the program opens a connection, but no peers are co
 	"name them under peers: in the configuration")
 
 // restore takes the group back to a checkpoint.
+// On ckptd.ErrImageGone the caller tries another one. On success the descriptors of all open
+// sockets are those of the restored group.
 func (s *Session) restore(g *groupState, at iocache.Position, image string) error {
 	d := s.d
+	// The descriptors would refer to the sockets of the ended incarnation.
 	g.leave()
 	started := time.Now()
 	if err := g.group.Restore(d.ctx, image); err != nil {
@@ -174,6 +197,7 @@ func (s *Session) restore(g *groupState, at iocache.Position, image string) erro
 	s.Counts.Restores++
 	d.cost.returns++
 	s.Counts.RestoreTime += time.Since(started)
+	// The history has to match the image. It decides which sockets exist.
 	var err error
 	if g.history, err = d.naming.historyOf(at); err != nil {
 		return err
@@ -197,6 +221,8 @@ func (s *Session) restore(g *groupState, at iocache.Position, image string) erro
 }
 
 // repeat gives the group an input again.
+// The reaction has the connections as the cache counts them: in connection scope, inside the step's
+// own tree.
 func (s *Session) repeat(g *groupState, step iocache.Step) (model.Reaction, error) {
 	d := s.d
 	in := step.Input

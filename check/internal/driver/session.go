@@ -15,6 +15,7 @@ import (
 )
 
 // Counts says how much work with the peers was done.
+// Each field is a sum, so counts of several sessions can be added.
 type Counts struct {
 	Hits, Misses int // inputs that the cache answered, or could not
 	Checkpoints  int
@@ -61,6 +62,7 @@ func (c *Counts) Add(other Counts) {
 }
 
 // note adds what it has taken to find the peers quiescent.
+// The effort is reset by who reads it, so that it is added once.
 func (c *Counts) note(e watch.Effort) {
 	c.Waits += e.Waits
 	c.Cuts += e.Cuts
@@ -68,6 +70,7 @@ func (c *Counts) note(e watch.Effort) {
 }
 
 // Exchange is an input with its answer, as a counterexample shows it.
+// Data is a copy, so an exchange may be kept.
 type Exchange struct {
 	Input    model.Input
 	Answer   model.Answer
@@ -81,6 +84,7 @@ type Exchange struct {
 }
 
 // End is the end of a client.
+// The status is that of wait(2).
 type End struct {
 	Peer   string
 	Status unix.WaitStatus
@@ -106,7 +110,9 @@ type Session struct {
 }
 
 // Rewind puts the cursor back to the start, for a new execution.
+// It does not touch the peers. They are brought along at the next miss.
 func (s *Session) Rewind() {
+	// The cursor is made late, since the cache may have been adopted after the session was made.
 	if s.cursor == nil {
 		s.cursor = s.d.cache.Cursor(s.d.scope)
 	}
@@ -117,9 +123,12 @@ func (s *Session) Rewind() {
 }
 
 // Watch has f told of every exchange from now on; nil: nobody is.
+// The exchanges are passed in their order, from the goroutine of the worker, with the driver's lock
+// held.
 func (s *Session) Watch(f func(Exchange)) { s.watch = f }
 
 // Expect says how many executions are expected to go on where this one does.
+// The strategy weighs it when the peers have come back for this execution.
 func (s *Session) Expect(executions float64) { s.forecast = executions }
 
 // Hits says for each input of the execution so far whether the cache answered it. It is valid until
@@ -133,15 +142,20 @@ func (s *Session) Connections() int { return len(s.connections) }
 func (s *Session) At() (at iocache.Position, behaviour int) { return s.cursor.At(), s.behaviour }
 
 // Exchange implements sut.Peers.
+// It holds the driver's lock for the whole exchange, so one session at a time asks the peers. An
+// error ends the execution.
 func (s *Session) Exchange(in model.Input) (model.Answer, error) {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
+	// The behaviour is chosen with the first connection. Before it, all behaviours are the same to
+	// the program.
 	if in.Opens() && len(s.connections) == 0 {
 		if err := s.choose(in.Behaviour); err != nil {
 			return model.Answer{}, err
 		}
 	}
 	input := s.numbered(in)
+	// The cache may know the beginning of what is sent. Only the rest is given to the peers.
 	served, rest, hit, err := s.cursor.Lookup(input)
 	if err != nil {
 		return model.Answer{}, err
@@ -153,10 +167,12 @@ func (s *Session) Exchange(in model.Input) (model.Answer, error) {
 		if err != nil {
 			return model.Answer{}, err
 		}
+		// What the cache has served so far comes before what the peers add.
 		served = join(served, reaction)
 	} else {
 		s.Counts.Hits++
 	}
+	// The origin is recorded with the answer, so a later hit can still name it.
 	x := Exchange{Input: input, Restored: s.d.origin[s.cursor.Node()]}
 	x.Answer = model.Answer{Reaction: served, Conn: input.Conn}
 	s.noteClients(&x)
@@ -169,6 +185,7 @@ func (s *Session) Exchange(in model.Input) (model.Answer, error) {
 }
 
 // choose notes how the peers behave in the present execution.
+// The choice is a node of the cache like an input, but no process is told.
 func (s *Session) choose(behaviour int) error {
 	s.behaviour = behaviour
 	if s.d.Behaviours() <= 1 {
@@ -189,6 +206,7 @@ func (s *Session) choose(behaviour int) error {
 }
 
 // numbered is an input with the number of its connection. In group scope connections have no names.
+// An input that opens something adds to the session's list. The caller holds mu.
 func (s *Session) numbered(in model.Input) model.Input {
 	if s.d.scope == iocache.Group {
 		in.Name = ""
@@ -202,12 +220,15 @@ func (s *Session) numbered(in model.Input) model.Input {
 }
 
 // query gives the peers an input that the cache has no answer to.
+// It brings the group there, records the answer, and may take a checkpoint. After an error the
+// group stands nowhere.
 func (s *Session) query(in model.Input) (model.Reaction, error) {
 	in.Data = slices.Clone(in.Data) // an error keeps it, and the worker's memory may be gone by then
 	g, err := s.d.selectVariant(s.behaviour)
 	if err != nil {
 		return model.Reaction{}, err
 	}
+	// A node with a higher number than these is a new one.
 	places := s.d.cache.Stats().Nodes
 	reaction, err := s.answer(g, in)
 	var entry iocache.Entry
@@ -245,6 +266,8 @@ func (s *Session) nameOf(in model.Input) string {
 }
 
 // answer brings the group to where the search goes on, and gives it an input.
+// It tries again when the peers were killed or disturbed, with a limit for each. The error of the
+// last attempt has the output and the inputs.
 func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction, err error) {
 	ctx := s.d.ctx
 	defer func() { s.hurried = false }()
@@ -256,6 +279,8 @@ func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction
 			err = s.d.withCrashOutput(g, err)
 		}
 		if errors.Is(err, errDisturbed) && ctx.Err() == nil {
+			// After maxDisturbed attempts the next one takes what comes, so a slow machine does not
+			// loop for ever.
 			s.Counts.Disturbed++
 			g.leave()
 			s.hurried = attempt >= maxDisturbed
@@ -264,12 +289,14 @@ func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction
 		if !wereKilled(err) || attempt == MaxAttempts || ctx.Err() != nil {
 			return reaction, s.d.withInputs(g, err, in)
 		}
+		// The next attempt restores the group, or starts it anew.
 		s.Counts.Killed++
 		s.d.noteKilled(g, err)
 	}
 }
 
 // give gives the group an input of the present execution.
+// The numbers of the connections are translated to sockets before, and back after.
 func (s *Session) give(g *groupState, in model.Input) (model.Reaction, error) {
 	name := s.nameOf(in)
 	in.Conn = s.d.naming.number(name, in.Conn)
@@ -283,6 +310,8 @@ func (s *Session) give(g *groupState, in model.Input) (model.Reaction, error) {
 
 // perform does an input to the group and waits until it has reacted. Connections are those of the
 // group's sockets.
+// The reaction is complete once no peer runs and no socket has data. A peer that stays busy beyond
+// quiescenceLimit is an error.
 func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error) {
 	d := s.d
 	defer d.cost.gave(in.Kind, time.Now())
@@ -299,9 +328,11 @@ func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error)
 	if err == nil && r.refused == 0 {
 		err = r.startClients(ctx, in)
 	}
+	// Clients may have ended because of the input.
 	if err == nil && d.spec.Clients() > 0 {
 		err = r.noteEnded()
 	}
+	// A peer that has ended did something, so the time was not idle.
 	if in.Kind == model.Pass && len(r.ended) > 0 {
 		r.time.Idle = false
 	}
@@ -316,6 +347,7 @@ func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error)
 	if err != nil {
 		return model.Reaction{}, err
 	}
+	// The reads are kept with the group, since the strategy asks about them after this.
 	g.reads, err = g.group.Reads()
 	if err == nil {
 		s.noteReads(g)
@@ -324,6 +356,7 @@ func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error)
 }
 
 // noteReads notes what the peers have read since the last input.
+// They are totals for the report.
 func (s *Session) noteReads(g *groupState) {
 	found := &s.d.found
 	found.reads.Add(g.reads.Counted)
@@ -336,6 +369,7 @@ func (s *Session) noteReads(g *groupState) {
 }
 
 // remember records an answer and moves the cursor behind it.
+// The functions of OnRecord are told in the order in which they were added.
 func (s *Session) remember(in model.Input, reaction model.Reaction) (iocache.Entry, error) {
 	entry, err := s.cursor.Record(in, reaction)
 	if err != nil {
@@ -348,6 +382,7 @@ func (s *Session) remember(in model.Input, reaction model.Reaction) (iocache.Ent
 }
 
 // noteClients says in an exchange what the clients have done.
+// It numbers the connections that clients have opened, and adds the ends of clients.
 func (s *Session) noteClients(x *Exchange) {
 	x.Answer.First = len(s.connections)
 	for k := range x.Answer.Opened {
@@ -362,6 +397,7 @@ func (s *Session) noteClients(x *Exchange) {
 	for _, e := range x.Answer.Ended {
 		status := unix.WaitStatus(e.Status)
 		x.Ended = append(x.Ended, End{group[e.Peer].Name, status})
+		// Of several clients that failed, the first decides.
 		if x.Answer.Failure == "" {
 			x.Answer.Failure = group[e.Peer].Contradicts(status)
 		}
@@ -369,12 +405,15 @@ func (s *Session) noteClients(x *Exchange) {
 }
 
 // noteOutput adds to an exchange what the peers wrote since the last one of the execution.
+// An incomplete list is marked in the exchange, so that a report does not claim that a peer was
+// silent.
 func (s *Session) noteOutput(x *Exchange) {
 	x.Wrote, x.Heard = s.d.heard(s.listened, s.cursor.At())
 	s.listened = slices.Clone(s.cursor.At())
 }
 
 // join appends one reaction to another.
+// Refused and Time are those of the second, which ends the exchange.
 func join(a, b model.Reaction) model.Reaction {
 	return model.Reaction{
 		Refused: b.Refused, Opened: slices.Concat(a.Opened, b.Opened),

@@ -10,6 +10,7 @@ import (
 type PeerCounts = driver.Counts
 
 // Counts says how much work was done beside the search itself.
+// Elapsed is real time, of all processes that have worked at the check.
 type Counts struct {
 	PeerCounts
 	SelfChecked int // executions that were run twice more, and were the same
@@ -22,6 +23,7 @@ type Counts struct {
 }
 
 // Add adds what an execution has counted.
+// The remaining fields are those of the search, which counts them itself.
 func (c *Counts) Add(other Counts) {
 	c.PeerCounts.Add(other.PeerCounts)
 	c.Audits += other.Audits

@@ -8,6 +8,7 @@ import (
 )
 
 // Result is what somebody may want to know of an execution, beside that it was.
+// Its zero value says that there is nothing to report or count.
 type Result struct {
 	Kind      string // what is to be judged; "" if nothing is
 	Kept      *Kept  // the execution, unless one of its kind has been reported
@@ -23,6 +24,7 @@ func LimitKind(limit string) string { return "cut off" + limit }
 
 // Kept is an execution that outlives the next one of its worker: the schedule that it followed,
 // written out, and what happened in it.
+// All its memory is its own. It is not changed once it exists.
 type Kept struct {
 	Prefix []model.Action
 	Events []sut.Event // without what else could have been picked

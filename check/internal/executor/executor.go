@@ -46,6 +46,7 @@ type Config struct {
 const MaxRounds = 32
 
 // Violating is the schedule of a violation that is run again, with early timers as it had them.
+// The depth and the wish for leaks are those of the search, or the execution could end otherwise.
 func (c *Config) Violating(prefix []model.Action, earlyTimers int) sut.Schedule {
 	return sut.Schedule{Prefix: prefix, WantLeaks: c.Leaks, Steps: c.Depth, EarlyTimers: earlyTimers}
 }
@@ -66,6 +67,8 @@ type Executor struct {
 }
 
 // New starts an executor, which is interrupted when the context ends.
+// number is the executor's place among those of the check, from 0 on. It selects the processor of
+// the worker. After an error the executor is still to be closed.
 func New(ctx context.Context, c *Config, number int) (*Executor, error) {
 	x := &Executor{ctx: ctx, config: c, number: number, translator: &translate.Translator{}}
 	if c.Peers != nil {
@@ -89,6 +92,7 @@ func (x *Executor) start(isolation sut.Isolation) (*sut.Worker, error) {
 
 // Renew replaces a worker that cannot go on. Should there be none any more, the
 // next use of the old one tells.
+// The new worker has the isolation of the configuration.
 func (x *Executor) Renew() {
 	if w, err := x.start(x.config.Worker.Isolation); err == nil {
 		x.worker.Close()
@@ -97,6 +101,7 @@ func (x *Executor) Renew() {
 }
 
 // Close ends the workers.
+// It may be called after an error of New. The session is left to the driver.
 func (x *Executor) Close() {
 	for _, stop := range x.unwatch {
 		stop()
@@ -138,6 +143,8 @@ func (x *Executor) Worker() *sut.Worker { return x.worker }
 func (x *Executor) Session() *driver.Session { return x.session }
 
 // Answers returns who answers for the peers in the next execution.
+// The session is put back to its start. The result is nil, and not an empty interface with a nil
+// session, if there are no peers.
 func (x *Executor) Answers() sut.Peers {
 	if x.session == nil {
 		return nil
@@ -147,6 +154,7 @@ func (x *Executor) Answers() sut.Peers {
 }
 
 // Run runs a schedule of the worker, and nothing besides.
+// The log is valid until the next execution of the worker.
 func (x *Executor) Run(s sut.Schedule) (*sut.Log, error) { return x.worker.Run(s, x.Answers()) }
 
 // Watch has f told of every exchange with the peers, if there are some, until stop is called.
@@ -160,12 +168,16 @@ func (x *Executor) Watch(f func(driver.Exchange)) (stop func()) {
 
 // Execute runs a schedule of the search. The execution is in the memory of the executor. Violations
 // of known kinds need not be kept. The first of a check is one of those that are run twice more.
+// A result of nil says that there is nothing to report or count. An error ends the use of the
+// executor.
 func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kind string) bool) (
 	explore.Execution, *execution.Result, error) {
 	x.counts = execution.Counts{}
 	checked := sampled(schedule, x.config.SelfCheck) || first && x.config.SelfCheck > 0
 	s := x.translator.Schedule(schedule)
 	s.Steps, s.WantLeaks = x.config.Depth, x.config.Leaks
+	// A random schedule may go round a loop by chance and still leave it, so it has no limit of
+	// rounds.
 	if s.Seed == 0 {
 		s.Rounds = MaxRounds
 	}
@@ -174,6 +186,7 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 		return explore.Execution{}, nil, err
 	}
 	from := translate.SourceOf(x.worker)
+	// The translator must not reuse its last execution then.
 	if checked {
 		from = translate.Source{} // a copy of an earlier log
 	}
@@ -183,6 +196,7 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	if log.EarlyTimers > 0 {
 		x.counts.Early = 1
 	}
+	// A deadlock that only waits for clients is no violation of the program.
 	if err == nil && x.config.waitsForClients(log) {
 		translated.Outcome = explore.Completed
 	}
@@ -200,6 +214,7 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 }
 
 // runOne runs a schedule, and if it is to be checked, once and again.
+// A diverged execution is not repeated: its outcome is an error already.
 func (x *Executor) runOne(s sut.Schedule, checked bool) (*sut.Log, error) {
 	var exchanges []driver.Exchange
 	answers := x.Answers()
@@ -220,6 +235,8 @@ func (x *Executor) runOne(s sut.Schedule, checked bool) (*sut.Log, error) {
 }
 
 // sampled picks one of n schedules: the same ones, whoever runs them and when.
+// The hash mixes the prefix and the seed. Which executor runs the schedule plays no part, so a
+// check with more workers samples the same.
 func sampled(s explore.Schedule, n int) bool {
 	if n <= 1 {
 		return n == 1
@@ -233,11 +250,13 @@ func sampled(s explore.Schedule, n int) bool {
 }
 
 // Refusal is the error of a program that does what cannot be checked.
+// It is told apart from other errors, since the output shows which tests were under way.
 type Refusal struct {
 	text   string // what it did, and where
 	Stdout []byte // of the execution that did it
 }
 
+// Error implements error.
 func (e *Refusal) Error() string { return e.text }
 
 // refusal is the error of an execution that was refused. It keeps what was printed, since the log
@@ -249,6 +268,7 @@ func (x *Executor) refusal(log *sut.Log) error {
 }
 
 // place is the innermost call in a stack that is not in the standard library.
+// The text begins with a line feed. It is empty if the program's own code is not on the stack.
 func (c *Config) place(stack []uint64) string {
 	at, ok := narrate.Innermost(c.Program, stack)
 	if !ok || !c.Program.IsOwn(at) {

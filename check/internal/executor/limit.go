@@ -38,6 +38,7 @@ func (c *Config) limit(log *sut.Log) (limit, whole string) {
 }
 
 // logLimit says how long a log can be, and what makes room for a longer one.
+// A greater depth makes room up to sut.MaxSteps; beyond it the message does not suggest one.
 func (c *Config) logLimit() string {
 	room := func(depth int) int { return (&sut.Schedule{Steps: depth}).MaxEvents() }
 	most := room(c.Depth)
@@ -49,6 +50,7 @@ func (c *Config) logLimit() string {
 }
 
 // waitsForClients notes where a program waits for clients that nobody is: it is in no deadlock.
+// It reports whether there are such places. With configured clients it never does.
 func (c *Config) waitsForClients(log *sut.Log) bool {
 	if c.Worker.Environment.Clients > 0 {
 		return false // they do not come, or wait themselves

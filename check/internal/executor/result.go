@@ -12,6 +12,8 @@ import (
 )
 
 // find returns what there is to know of an execution. The log may be invalid afterwards.
+// known tells which kinds were reported before. An execution of those is not copied, since copies
+// are large.
 func (x *Executor) find(log *sut.Log, outcome explore.Outcome, known func(kind string) bool) (
 	execution.Result, error) {
 	var r execution.Result
@@ -32,6 +34,8 @@ func (x *Executor) find(log *sut.Log, outcome explore.Outcome, known func(kind s
 }
 
 // classify determines the kind of an execution. If that takes others, it keeps this one.
+// The signature of a data race takes another run, which overwrites the worker's log. Therefore the
+// execution is copied before.
 func (x *Executor) classify(log *sut.Log, outcome explore.Outcome, r *execution.Result) (
 	kept *execution.Kept, err error) {
 	r.Violation = outcome.Violation()
@@ -50,9 +54,11 @@ func (x *Executor) classify(log *sut.Log, outcome explore.Outcome, r *execution.
 }
 
 // violated is the kind of all violations, where one of them is enough.
+// Without Distinct, telling violations apart would cost executions for nothing.
 const violated = "violated"
 
 // Keep is an execution that outlives the next one, and who answered its inputs.
+// The events that only say what else could run are left out.
 func (x *Executor) Keep(log *sut.Log) *execution.Kept {
 	kept := Keep(log)
 	if x.session != nil {
@@ -70,6 +76,7 @@ func Keep(log *sut.Log) *execution.Kept {
 }
 
 // choices is the schedule that an execution followed, written out.
+// The clock is left out: it advances by itself when the schedule is run again.
 func choices(events []sut.Event) []model.Action {
 	var list []model.Action
 	for i := range events {
@@ -86,6 +93,7 @@ func (x *Executor) Signature(log *sut.Log) (narrate.Signature, error) {
 	if log.Race == nil || len(log.Race.Earlier.Stack) > 0 {
 		return narrate.SignatureOf(x.config.Program, log), nil
 	}
+	// Counts of this extra run are no part of the search's.
 	counts := x.counts
 	defer func() { x.counts = counts }()
 	schedule := x.config.Violating(choices(log.Events), log.EarlyTimers)

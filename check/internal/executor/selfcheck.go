@@ -15,6 +15,7 @@ import (
 // returns who gives their first answers. What is returned is a copy of the first log, which
 // outlives the others.
 func (x *Executor) SelfCheck(s sut.Schedule, first *sut.Log, answers func() sut.Peers) (*sut.Log, error) {
+	// The worker reuses the memory of its log in the next run.
 	kept := *first
 	kept.Events = append([]sut.Event(nil), first.Events...)
 	twin, err := x.otherWorker()
@@ -26,6 +27,8 @@ func (x *Executor) SelfCheck(s sut.Schedule, first *sut.Log, answers func() sut.
 		where  string
 	}{{x.worker, "the same process"}, {twin, "a process of its own"}} {
 		log, err := again.worker.Run(s, answers())
+		// An input that the first run did not have is an error with a log, which Difference
+		// explains.
 		if log == nil {
 			return nil, fmt.Errorf("self-check in %s: %w", again.where, err)
 		}
@@ -40,6 +43,7 @@ func (x *Executor) SelfCheck(s sut.Schedule, first *sut.Log, answers func() sut.
 
 // otherWorker returns the worker for self-checks, which isolates its executions
 // in the way that the other one does not.
+// It is started once and then kept. Audits use it, too.
 func (x *Executor) otherWorker() (*sut.Worker, error) {
 	if x.twin != nil {
 		return x.twin, nil
@@ -68,6 +72,7 @@ func (x *Executor) auditSample(s explore.Schedule, transitions int) error {
 	if x.session == nil || a == nil {
 		return nil
 	}
+	// other.Steps gets the depth below, so an audit is bounded like the execution that it follows.
 	for _, other := range a.Schedules(s, transitions, x.session.Connections(), sampled(s, audit.Share)) {
 		other.Steps = x.config.Depth
 		if err := x.Audit(other); err != nil {
@@ -78,6 +83,7 @@ func (x *Executor) auditSample(s explore.Schedule, transitions int) error {
 }
 
 // Audit runs a schedule with the peers asked in the order that it has them asked in.
+// The twin runs it, so the log of the search's worker stays valid.
 func (x *Executor) Audit(s sut.Schedule) error {
 	a := x.config.Auditor
 	if a == nil || x.ctx.Err() != nil { // peers answer nobody whose check was interrupted

@@ -23,6 +23,7 @@ import (
 // Files lists the files that the answers of peers depend on, with a hash of each: their programs,
 // the files and directories of this machine that the words of commands name, and what is bound.
 // What else a program opens is not known.
+// The keys are texts for the user. Values are hashes, or what stands for one.
 func Files(g *peers.Group) map[string]string {
 	all := map[string]string{}
 	for _, p := range g.Peers {
@@ -43,6 +44,7 @@ func Files(g *peers.Group) map[string]string {
 }
 
 // Changed names the entries that two lists of files do not have in common, a line each.
+// An entry that is in one list only has changed, too.
 func Changed(was, is map[string]string) (lines []string) {
 	for _, what := range bothKeys(was, is) {
 		if was[what] != is[what] {
@@ -54,6 +56,7 @@ func Changed(was, is map[string]string) (lines []string) {
 
 // Differences names the values that two configurations do not have in common, a line each. Keys
 // that are ignored may differ.
+// An empty value and a missing one are the same.
 func Differences(was, is map[string]string, ignored ...string) (lines []string) {
 	for _, key := range bothKeys(was, is) {
 		if was[key] != is[key] && !slices.Contains(ignored, key) {
@@ -68,6 +71,7 @@ func Difference(key, was, is string) string {
 	return fmt.Sprintf("%s: it was %s, and is %s", key, orNothing(was), orNothing(is))
 }
 
+// orNothing puts words in place of an empty value.
 func orNothing(value string) string {
 	if value == "" {
 		return "not there"
@@ -75,6 +79,7 @@ func orNothing(value string) string {
 	return value
 }
 
+// bothKeys are the keys of either map, sorted, each once.
 func bothKeys(a, b map[string]string) []string {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(keys)
@@ -87,6 +92,7 @@ func endsWord(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`
 
 // pathsIn are the paths that the words of a peer's command may be. Those in the scratch directory
 // are left out, since each group has its own.
+// A word may be no path at all. Those that name no file get no hash later.
 func pathsIn(p peers.Peer) (paths []string) {
 	for _, argument := range p.Command {
 		for word := range strings.FieldsFuncSeq(argument, endsWord) {
@@ -102,6 +108,7 @@ func pathsIn(p peers.Peer) (paths []string) {
 }
 
 // ofTheKernel are directories of which each group has its own.
+// Their content is the kernel's, and differs each time.
 var ofTheKernel = []string{"/dev", "/proc", "/sys", "/run"}
 
 // Bounds, so that describing the peers takes less time than a check.
@@ -114,6 +121,7 @@ const (
 const unreadable = "not readable"
 
 // hashPath is the hash of a file's content or of a directory's listing; empty if it is neither.
+// Directories are resolved first, so that a link that leads elsewhere is a change.
 func hashPath(path string) string {
 	isIn := func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 	info, err := os.Stat(path)
@@ -134,6 +142,7 @@ func hashPath(path string) string {
 	return ""
 }
 
+// hashFile is the hash of a file's content, or unreadable.
 func hashFile(path string) string {
 	hash, err := sut.HashFile(path)
 	if err != nil {
@@ -143,6 +152,7 @@ func hashFile(path string) string {
 }
 
 // hashProgram is that of a command, as far as it can be found here.
+// The command is looked up in PATH, as the start of the peer will do.
 func hashProgram(command string) string {
 	path, err := exec.LookPath(command)
 	if err != nil {
@@ -151,6 +161,7 @@ func hashProgram(command string) string {
 	return hashFile(path)
 }
 
+// errTooMany ends the walk. Its text then stands for the hash.
 var errTooMany = errors.New("too many files")
 
 // hashTree is the hash of the names, sizes and times of all files in a directory. To read them all
@@ -158,6 +169,7 @@ var errTooMany = errors.New("too many files")
 func hashTree(directory string) string {
 	sum, listed := sha256.New(), 0
 	err := filepath.WalkDir(directory, func(path string, d fs.DirEntry, err error) error {
+		// The bound counts entries, directories included.
 		if listed++; listed > maxListed {
 			return errTooMany
 		}

@@ -19,6 +19,7 @@ type Peers struct {
 }
 
 // DescribePeers describes the peers of a configuration as they are now.
+// The result is a snapshot: later changes of files are not seen.
 func DescribePeers(config configs.Config) (*Peers, error) {
 	d := &Peers{Programs: Files(config.Group)}
 	var err error
@@ -31,6 +32,8 @@ func DescribePeers(config configs.Config) (*Peers, error) {
 }
 
 // Same is an error that names what was different when the answers of a kept cache were given.
+// description is the text that AnswerFile keeps, the JSON of a Peers. At most ten differences are
+// named.
 func (d *Peers) Same(description string) error {
 	was := &Peers{}
 	if err := json.Unmarshal([]byte(description), was); err != nil || was.Programs == nil {

@@ -13,6 +13,8 @@ const maxShown = 100
 
 // Values lists the values of a configuration, or of a part of one, by their keys, as a file writes
 // them. Long values are given by their hash.
+// Lists have keys with an index. Values of null are left out, so a field without a value equals one
+// that is missing.
 func Values(config any) (map[string]string, error) {
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -48,6 +50,7 @@ func Values(config any) (map[string]string, error) {
 
 // keyOf is the key of a field as a file writes it: SelfCheck is self_check. The fields of World and
 // Group are keys at the top of a file.
+// Other structs put their name before, with a dot.
 func keyOf(above, name string) string {
 	var b strings.Builder
 	for i, r := range name {

@@ -12,6 +12,7 @@ import (
 )
 
 // Found is what a search has found out about a group.
+// Errors are apart: a search that fails may have found something before.
 type Found struct {
 	Verdict explore.Verdict
 	CutOff  string // which limits cut executions off, a line each
@@ -40,6 +41,7 @@ type Verdict struct {
 
 // Group is a test and those of its subtests that are explored together with it: all but those
 // that have been checked. Its methods are not for concurrent use, but Kind and Blame are.
+// A Group is searched again, after Reset, each time that subtests have been taken out.
 type Group struct {
 	name     string
 	together bool            // parallel subtests are explored with the test
@@ -56,6 +58,7 @@ type Group struct {
 var errSubtestsFirst = errors.New("there are subtests to be checked first")
 
 // flags select the tests of the group among those that patterns select, and skip does not.
+// Subtests that are done are skipped by exact names. The skip of the user stays in force.
 func (g *Group) flags(patterns []string, skip string) []string {
 	flags := []string{"-test.run=" + strings.Join(patterns, "|")}
 	if done := exactly(g.done...); done != "" && skip != "" {
@@ -70,11 +73,13 @@ func (g *Group) flags(patterns []string, skip string) []string {
 }
 
 // Reset makes the group as it was before it was searched.
+// Names and settings stay.
 func (g *Group) Reset() { *g = Group{name: g.name, together: g.together, done: g.done} }
 
 // apartAfter lists the subtests to be searched by themselves first, after a search that has ended
 // with this error. An execution that did what cannot be checked shows some, too: it may be one of
 // them that did it.
+// An empty list says that the search has ended for good.
 func (g *Group) apartAfter(found Found, failure error) []string {
 	switch {
 	case errors.Is(failure, errSubtestsFirst):
@@ -90,6 +95,7 @@ func (g *Group) apartAfter(found Found, failure error) []string {
 
 // Kind tells executions apart that say different things about the tests; "" for those that say
 // nothing. stdout is what the test binary has printed.
+// Kinds are compared as texts: the same states of the same tests, in the same order, are one kind.
 func (g *Group) Kind(stdout []byte, outcome explore.Outcome) string {
 	if outcome == explore.Redundant {
 		return ""
@@ -106,14 +112,17 @@ func (g *Group) Kind(stdout []byte, outcome explore.Outcome) string {
 // violation is one of. An error ends the search.
 func (g *Group) Judge(stdout []byte, isViolation bool) (tests []string, err error) {
 	p := readProgress(stdout)
+	// The first execution decides which subtests are searched apart.
 	if g.tests == nil {
 		g.skips, g.failed = map[string]bool{}, map[string]int{}
 		g.apart = p.children(g.name, g.together)
+		// One subtest alone gains nothing from a search of its own.
 		if len(g.apart) > 0 && len(p.below(g.name))+len(g.done) > 1 {
 			return nil, errSubtestsFirst
 		}
 	}
 	for _, name := range p.names {
+		// Enclosing tests are judged when their own group is.
 		if name != g.name && !strings.HasPrefix(name, g.name+"/") {
 			continue // what this one is a part of
 		}
@@ -125,6 +134,7 @@ func (g *Group) Judge(stdout []byte, isViolation bool) (tests []string, err erro
 	if !isViolation {
 		return nil, nil
 	}
+	// A violation is kept once for all the tests that it is new for.
 	for _, name := range p.blamed(g.name) {
 		if _, known := g.failed[name]; !known {
 			g.failed[name] = g.kept
@@ -144,6 +154,7 @@ func (g *Group) Blame(stdout []byte) []string {
 }
 
 // Enough says why to stop when nothing more can be found out about any test; else it is empty.
+// It stops when each test without subtests has failed: only those can still change.
 func (g *Group) Enough(explore.Verdict) string {
 	for _, name := range g.tests {
 		_, failed := g.failed[name]
@@ -162,6 +173,7 @@ func (g *Group) Enough(explore.Verdict) string {
 // verdicts says what a finished search has found out, subtests before what they
 // are part of. failure is the error that it ended with, if any: there may be no result then.
 // done is the worst verdict of the subtests that are done.
+// elapsed is for the whole group. Each verdict shows it, since its tests share their executions.
 func (g *Group) verdicts(found Found, failure error, done report.Verdict,
 	elapsed time.Duration) []Verdict {
 	names := slices.Clone(g.tests)
@@ -190,6 +202,8 @@ func (g *Group) verdicts(found Found, failure error, done report.Verdict,
 }
 
 // verdict says what is known of one test. below is the worst verdict of its subtests.
+// The order of the cases is the rule: an own failure first, then failures below, errors, and
+// limits.
 func (g *Group) verdict(name string, found Found, failure error, below report.Verdict) Verdict {
 	v := Verdict{Test: report.Test{Name: name, Skipped: g.skips[name]}}
 	if name == g.name {

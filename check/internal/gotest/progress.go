@@ -21,6 +21,7 @@ type progress struct {
 	parallel map[string]bool
 }
 
+// states are the prefixes of the lines by which package testing tells what a test does.
 var states = []struct {
 	prefix string
 	state  int
@@ -30,6 +31,7 @@ var states = []struct {
 }
 
 // readProgress reads what a test binary has printed.
+// Only what follows a marker counts, and of that the first line.
 func readProgress(stdout []byte) progress {
 	p := progress{state: map[string]int{}, parallel: map[string]bool{}}
 	for _, marked := range strings.Split(string(stdout), marker)[1:] {
@@ -65,6 +67,7 @@ func (p *progress) parent(subtest string) string {
 }
 
 // below lists the subtests of a test, and theirs.
+// The order is that in which they started.
 func (p *progress) below(test string) []string {
 	return slices.DeleteFunc(slices.Clone(p.names), func(name string) bool {
 		return !strings.HasPrefix(name, test+"/")

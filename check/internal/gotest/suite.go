@@ -66,6 +66,8 @@ func (s *Suite) Check(ctx context.Context, functions []string, pattern Pattern) 
 // check checks a test or subtest: first the subtests that are searched by themselves, then what is
 // left of it. Which subtests it has shows when it runs. Patterns select
 // among its subtests; it returns the worst verdict. Errors are those of Tell.
+// It searches again after each round of subtests, with those left out. The loop ends since done
+// only grows.
 func (s *Suite) check(ctx context.Context, name string, patterns []string) (report.Verdict, error) {
 	started := time.Now()
 	worst := report.Holds
@@ -82,9 +84,11 @@ func (s *Suite) check(ctx context.Context, name string, patterns []string) (repo
 			done = append(done, apart...)
 			continue
 		}
+		// An interrupted search has no verdict. Check tells one of Unknown in its place.
 		if failure != nil && found.Interrupted {
 			return worst, nil
 		}
+		// Too many subtests appeared, so the group was not searched to its end.
 		if errors.Is(failure, errSubtestsFirst) {
 			failure = fmt.Errorf("there are more than %d subtests", maxSubtests)
 		}
@@ -113,6 +117,7 @@ func (s *Suite) checkSubtests(ctx context.Context, names, patterns []string) (re
 }
 
 // worse of two verdicts; violated is the worst.
+// The order is not that of the numbers: an error outweighs an unknown verdict.
 func worse(a, b report.Verdict) report.Verdict {
 	order := []report.Verdict{report.Holds, report.Unknown, report.Errored, report.Violated}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]

@@ -20,6 +20,7 @@ type Set struct {
 	list map[string]bool
 }
 
+// add notes a module. It may be called by several executors at the same time.
 func (m *Set) add(module string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -30,6 +31,7 @@ func (m *Set) add(module string) {
 }
 
 // Line is a line of the report that names them and what opens them; empty if there are none.
+// At most five are named, in the order of the alphabet.
 func (m *Set) Line() string {
 	if m == nil {
 		return ""
@@ -53,6 +55,7 @@ func (m *Set) Line() string {
 
 // Finder notes the modules of one executor's executions. It remembers the places that it
 // has looked up.
+// The table is direct-mapped: a collision costs one more look-up, and nothing is lost.
 type Finder [1 << 10]uint64
 
 // Note looks at events that have not been looked at.

@@ -16,6 +16,7 @@ func WaitsForClients(log *sut.Log) (at []proxy.Address) {
 	if log.Outcome != sut.Deadlock {
 		return nil
 	}
+	// The keys are listening sockets, as objects of the log.
 	served := map[uint64]proxy.Address{}
 	owners := newLockOwners()
 	acting := uint64(0)
@@ -36,6 +37,7 @@ func WaitsForClients(log *sut.Log) (at []proxy.Address) {
 			}
 		}
 	}
+	// Those that wait for connections are collected first, since others may wait for them.
 	serving := map[int]bool{}
 	for _, e := range pending {
 		address, ok := served[e.Object]
@@ -46,6 +48,7 @@ func WaitsForClients(log *sut.Log) (at []proxy.Address) {
 			}
 		}
 	}
+	// One goroutine that waits for something else makes it a real deadlock.
 	for _, e := range pending {
 		if !serving[int(e.Subject)] && !owners.maybeFreed(e, serving) {
 			return nil
@@ -56,6 +59,7 @@ func WaitsForClients(log *sut.Log) (at []proxy.Address) {
 
 // maybeFreed reports whether a goroutine that waits goes on, perhaps, if those that serve do: it
 // waits for them or for others by channels and the like, or for a lock that one of them holds.
+// Channels are assumed to be served by them: who would send is not known.
 func (h lockOwners) maybeFreed(e *sut.Event, serving map[int]bool) bool {
 	switch e.Operation.Class() {
 	case sut.ClassChannel:

@@ -17,6 +17,8 @@ import (
 
 // Difference says where two executions of one schedule part; "" if nowhere. The
 // second may have been cut off by an input to the peers that the first did not have.
+// Events are compared first, then the end, the output, and standard error. Addresses in fatal
+// errors do not count.
 func Difference(p *sut.Program, first, again *sut.Log, cut error) string {
 	if at := FirstDifference(first.Events, again.Events); at >= 0 {
 		return fmt.Sprintf("event %d of %d\n\tfirst: %s\n\tagain: %s%s", at+1, len(first.Events),
@@ -36,6 +38,8 @@ func Difference(p *sut.Program, first, again *sut.Log, cut error) string {
 
 // DifferingFields says in what two logs differ at an event, since the words for both may be the
 // same.
+// Fields are found by reflection, so that a new one is not forgotten. at may be behind the end of
+// one log, which gives no text.
 func DifferingFields(first, again []sut.Event, at int) string {
 	if at >= min(len(first), len(again)) {
 		return ""
@@ -70,6 +74,7 @@ func withoutAddresses(log *sut.Log) []byte {
 }
 
 // differingBytes shows two texts from their first difference on.
+// At most 60 bytes of each are shown.
 func differingBytes(first, again []byte) string {
 	at := 0
 	for at < min(len(first), len(again)) && first[at] == again[at] {
@@ -79,6 +84,7 @@ func differingBytes(first, again []byte) string {
 }
 
 // tell says what happened in an event: which goroutine did what, and where.
+// cut is the error that ended the second execution, if the event is missing there.
 func tell(p *sut.Program, log *sut.Log, at int, cut error) string {
 	if at >= len(log.Events) {
 		if cut != nil {
@@ -86,6 +92,7 @@ func tell(p *sut.Program, log *sut.Log, at int, cut error) string {
 		}
 		return fmt.Sprintf("the execution has ended: %v", log.Outcome)
 	}
+	// The whole log is told, since a goroutine may be named later than its first event.
 	n := newNarrator(p, log, nil)
 	n.narrate()
 	name := func(id uint64) string { return n.result.Goroutines[n.names[id]].Name }
@@ -127,6 +134,7 @@ func describeEvent(e *sut.Event, acting string, name func(id uint64) string) str
 
 // FirstDifference is the index of the first event in which two logs differ, or
 // -1.
+// Two logs of different length, equal so far, differ at the end of the shorter one.
 func FirstDifference(a, b []sut.Event) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -154,12 +162,14 @@ func EventPlace(p *sut.Program, events []sut.Event, at int) string {
 
 // WithoutEnabled is what happened, without what could have happened, which only
 // some searches want to know.
+// The list is a copy.
 func WithoutEnabled(events []sut.Event) []sut.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e sut.Event) bool { return e.Kind == sut.Enabled })
 }
 
 // EventHash is equal for two logs exactly if all of their events are, but for Open, which follows
 // from the rest.
+// Integers are written in a fixed width, without reflection, since it runs for each event.
 func EventHash(events []sut.Event) string {
 	h := sha256.New()
 	var b [40]byte
@@ -181,6 +191,8 @@ func EventHash(events []sut.Event) string {
 // what follows them lies elsewhere.
 func StepsHash(p *sut.Program, events []sut.Event) string {
 	h := sha256.New()
+	// Objects are numbered in the order of their first event, which is the same in equal
+	// executions.
 	numbers, lines := map[uint64]uint64{}, map[uint64]string{}
 	number := func(place uint64) uint64 {
 		if _, known := numbers[place]; !known {

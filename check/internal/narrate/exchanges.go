@@ -14,6 +14,7 @@ import (
 )
 
 // tick says what the clock does.
+// The time is that of the program's clock, since the start.
 func tick(e *sut.Event) string {
 	seconds := e.Time().Seconds()
 	switch e.Tick() {
@@ -28,6 +29,7 @@ func tick(e *sut.Event) string {
 }
 
 // passing says how time passes for the peers.
+// The cases are in the order in which they explain most.
 func passing(x driver.Exchange) string {
 	t := x.Answer.Time
 	passed := fmt.Sprintf("%v passes", inWords(t.Passed))
@@ -50,6 +52,7 @@ func passing(x driver.Exchange) string {
 }
 
 // timerPending says which timer of the peers is not waited for.
+// It is empty for none, and for one that is due together with the program's own.
 func timerPending(x *driver.Exchange) string {
 	if x.TimerOf == "" || x.Answer.Time.Tie {
 		return ""
@@ -89,6 +92,8 @@ func (n networks) note(x driver.Exchange) {
 }
 
 // pieces are data that were sent one way: of a stream one, and else a message each.
+// A message that cannot be read as one is shown as it is, in one piece. An end or error follows as
+// a piece of its own.
 func (n networks) pieces(m report.Message) []report.Message {
 	network := n[m.Conn]
 	if !network.KeepsBounds() || len(m.Data) == 0 {
@@ -116,6 +121,7 @@ func (n networks) pieces(m report.Message) []report.Message {
 }
 
 // messages is an exchange as a counterexample shows it.
+// Its order is that of events: the input, then connections, data, and clients that have ended.
 func (n networks) messages(x driver.Exchange) []report.Message {
 	n.note(x)
 	first := report.Message{Conn: x.Input.Conn, ToPeer: true, Data: x.Input.Data}

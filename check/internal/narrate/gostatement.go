@@ -13,6 +13,7 @@ import (
 
 // started is what a goroutine runs: the function, or what the go statement calls
 // where the compiler made a function of it.
+// The spawn event has the entry of the function and the place of the go statement.
 func started(p *sut.Program, spawn sut.Event) string {
 	at, ok := p.Position(spawn.Object + 1)
 	if !ok {
@@ -31,6 +32,7 @@ func started(p *sut.Program, spawn sut.Event) string {
 		if name, ok := p.FunctionAt(at.File, literal, outerFunction(at.Function)); ok {
 			return name
 		}
+		// Without a name for the literal, the outer function is shown with the suffix of literals.
 		return outerFunction(at.Function) + ".func"
 	case callee != "":
 		return callee
@@ -83,6 +85,7 @@ func spans(files *token.FileSet, s *ast.GoStmt, line int) bool {
 
 // outerFunction is the function that a function of the compiler's making is in: "p.F" of
 // "p.F.gowrap1".
+// Other names are returned unchanged.
 func outerFunction(name string) string {
 	outer, _, _ := strings.Cut(name, ".gowrap")
 	return outer

@@ -16,16 +16,19 @@ type loop struct {
 }
 
 // longestRound is how many operations a round has that is shown.
+// Longer rounds are shown by their last operation alone.
 const longestRound = 64
 
 // loopsOf lists the loops of the goroutines that can go on at the end of a livelock, in the order
 // of the log.
+// Goroutines that are blocked are no part of it.
 func loopsOf(log *sut.Log) (list []loop) {
 	operations := map[uint64][]sut.Event{}
 	acting := uint64(0)
 	for i := range log.Events {
 		e := &log.Events[i]
 		switch e.Kind {
+		// The clock belongs to no goroutine. What follows is not counted for the last one.
 		case sut.Ticked:
 			acting = 0
 		case sut.Stepped:
@@ -47,6 +50,7 @@ func loopsOf(log *sut.Log) (list []loop) {
 // roundOf is the shortest sequence of operations that the last ones repeat. It begins with the
 // one that the most recent round began with; where there is none that is short enough, it is the
 // last operation.
+// It compares the last two rounds only: at the end of a livelock all rounds are alike.
 func roundOf(operations []sut.Event) []sut.Event {
 	n := len(operations)
 	for length := 1; length <= longestRound && 2*length <= n; length++ {
@@ -93,6 +97,7 @@ func (n *narrator) livelock() string {
 			e := &l.round[i]
 			at, _ := programPlace(n.program, e)
 			what := describe(e.Operation.String(), n.objects[n.objectKey(e)], shortSource(at))
+			// Equal neighbours are said once.
 			if len(said) == 0 || said[len(said)-1] != what {
 				said = append(said, what)
 			}

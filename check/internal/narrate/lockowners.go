@@ -24,6 +24,7 @@ type lockOwner struct {
 }
 
 // role is what a goroutine holds a lock as.
+// The zero value is an owner.
 type role int
 
 const (
@@ -32,6 +33,7 @@ const (
 	claimant             // the writer that waits for readers, and whom later ones wait for
 )
 
+// newLockOwners knows of no locks.
 func newLockOwners() lockOwners {
 	return lockOwners{locks: map[uint64][]lockOwner{}, counts: map[uint64]int64{}}
 }
@@ -52,6 +54,7 @@ func (h lockOwners) take(goroutine int, e *sut.Event, since string) {
 	case sut.ReadLock, sut.TryReadLock:
 		hold(reader)
 	case sut.WriteLock:
+		// Without readers the writer has the lock at once.
 		if hold(claimant); !h.hasReaders(e.Subject) {
 			h.own(e.Subject)
 		}
@@ -92,6 +95,7 @@ func (h lockOwners) own(lock uint64) {
 
 // leave takes a reader away. Any goroutine may unlock what another has locked: where it has not
 // locked it itself, one of the others has done so.
+// The same goroutine may hold a lock for reading several times, and one of these is removed.
 func (h lockOwners) leave(goroutine int, lock uint64) {
 	list := h.locks[lock]
 	i := slices.IndexFunc(list, func(x lockOwner) bool { return x.as == reader && x.goroutine == goroutine })
@@ -105,6 +109,7 @@ func (h lockOwners) leave(goroutine int, lock uint64) {
 
 // why says what a goroutine that waits for e waits for: who holds the lock, or what is left of a
 // count. It is empty where that is not known.
+// At most three holders are named, in the order in which they locked.
 func (h lockOwners) why(waiting int, e *sut.Event, nameOf func(int) string) string {
 	if count, ok := h.counts[e.Object]; ok && e.Operation == sut.Wait {
 		return fmt.Sprintf("its counter is %d", count)
@@ -125,6 +130,7 @@ func (h lockOwners) why(waiting int, e *sut.Event, nameOf func(int) string) stri
 }
 
 // say says what a goroutine has to do with a lock, and since when.
+// since is left out where the place is not known.
 func (x lockOwner) say(name string, itself bool) string {
 	if itself {
 		name += " itself"

@@ -32,6 +32,7 @@ func Counterexample(
 }
 
 // narrator turns a log into the words of a counterexample.
+// It is used for one log, by one goroutine.
 type narrator struct {
 	program   *sut.Program
 	log       *sut.Log
@@ -69,6 +70,7 @@ func newNarrator(p *sut.Program, log *sut.Log, exchanges []driver.Exchange) *nar
 
 // narrate goes through the log once. An event belongs to the step that was begun last, so steps are
 // completed as their events come.
+// The result is filled in place, so it is called once.
 func (n *narrator) narrate() *report.Counterexample {
 	n.goroutine(1, "main", sut.Event{})
 	current := 0
@@ -131,11 +133,13 @@ func (n *narrator) preempts() bool {
 }
 
 // goroutine notes a goroutine that did not exist before.
+// Its index in the result is its number in reports.
 func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 	n.names[id] = len(n.result.Goroutines)
 	g := report.Goroutine{ID: len(n.result.Goroutines), Name: name, Function: "main.main"}
 	if spawn.Kind == sut.Spawned {
 		g.Created = n.source(spawn.PC)
+		// A place inside package sync tells nobody anything; the caller of sync does.
 		if at, ok := n.program.Position(spawn.PC); ok && strings.HasPrefix(at.Function, "sync.") {
 			g.Created = n.source(spawn.Open)
 		}
@@ -171,6 +175,7 @@ func (n *narrator) spawn(parent int, e *sut.Event) {
 		n.result.Goroutines[len(n.result.Goroutines)-1].Function = "the timers of the peers"
 		return
 	}
+	// Timers of the program start goroutines without a parent.
 	if parent < 0 {
 		n.ticks++
 		n.goroutine(e.Subject, fmt.Sprintf("clock/%d", n.ticks), *e)
@@ -189,10 +194,12 @@ func (n *narrator) signal(e *sut.Event) {
 }
 
 // step begins a step. What the operation is about shows in the accesses that follow.
+// Cases with several alternatives name the one that was taken, counted from 1.
 func (n *narrator) step(goroutine int, e *sut.Event) {
 	n.meets = ""
 	s := report.Step{Goroutine: goroutine, Operation: e.Operation.String()}
 	s.Kind = report.Kind(e.Operation.Class())
+	// What was blocked before goes on with the operation that had blocked it.
 	if last := n.last[goroutine]; e.Operation == sut.Resume && last.operation.Blocks() {
 		s.Operation = "goes on: " + last.operation.String()
 	}
@@ -237,6 +244,7 @@ func (n *narrator) partner(e *sut.Event) {
 }
 
 // own is where an event happened, in the program's own code if that is known.
+// ok is false for code that the checker has added.
 func (n *narrator) own(e *sut.Event) (sut.Position, bool) {
 	if at, ok := n.program.Position(e.Open); ok {
 		return at, true
@@ -247,6 +255,7 @@ func (n *narrator) own(e *sut.Event) (sut.Position, bool) {
 }
 
 // access completes the step that it belongs to: the first one tells the object.
+// Accesses of the clock belong to no step of a goroutine.
 func (n *narrator) access(goroutine int, e *sut.Event) {
 	if goroutine < 0 {
 		return
@@ -254,6 +263,7 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 	n.hold(goroutine, e)
 	s := &n.result.Steps[len(n.result.Steps)-1]
 	if s.Object == "" && s.Operation == e.Operation.String() {
+		// A step that has no object yet is completed once.
 		s.Object = n.object(e) + n.meets
 		n.meets = ""
 		s.Operation = e.Operation.Verb()
@@ -269,6 +279,7 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 }
 
 // objectKey is what the name of an accessed object is kept under.
+// The lowest two bits tell the waiters of a channel apart.
 func (n *narrator) objectKey(e *sut.Event) uint64 {
 	if e.Operation.HasArms() {
 		return e.Subject &^ 3 // those that wait for the channel have names of their own
@@ -277,6 +288,7 @@ func (n *narrator) objectKey(e *sut.Event) uint64 {
 }
 
 // object gives an object a name that people can follow.
+// Names count for each kind, such as "mutex 2". They are given in the order of first use.
 func (n *narrator) object(e *sut.Event) string {
 	subject := n.objectKey(e)
 	if name, ok := n.objects[subject]; ok {
@@ -308,6 +320,7 @@ func shortSource(at sut.Position) string {
 }
 
 // exchange adds the next input, and the peers' answer, to the present step.
+// Outputs of peers go with the step, and an incomplete record is marked for the whole report.
 func (n *narrator) exchange() {
 	if len(n.exchanges) == 0 || len(n.result.Steps) == 0 {
 		return
@@ -347,6 +360,7 @@ func (n *narrator) blocked() {
 		e, parked := pending[i]
 		leak, isLeft := left[i]
 		switch {
+		// It has ended, or the leak is not its own.
 		case n.ended[i], n.log.Outcome == sut.Leaked && !isLeft:
 		case isLeft && loopOnTimers(&leak) != "":
 			n.result.Goroutines[i].Blocked = loopOnTimers(&leak) + ", at " +
@@ -388,6 +402,7 @@ func describe(operation, object, source string) string {
 }
 
 // failure is how the execution ended, in words.
+// An outcome without a case of its own is a panic or a fatal error.
 func (n *narrator) failure() report.Failure {
 	l := n.log
 	f := report.Failure{Printed: strings.TrimSpace(string(l.Stderr))}
@@ -419,6 +434,7 @@ func (n *narrator) failure() report.Failure {
 }
 
 // printed is what the program has written to standard error, after what its tests say.
+// For tests the marks of package testing are removed first.
 func (n *narrator) printed() string {
 	if n.program.Tests {
 		return gotest.Text(n.log.Stdout) + string(n.log.Stderr)

@@ -10,6 +10,7 @@ import (
 
 // LastPlace is where in the program its last operations are. Of one in the standard library it is
 // the call of that.
+// It searches from the end. Accesses and steps have a place; other events do not.
 func LastPlace(p *sut.Program, events []sut.Event) (sut.Position, bool) {
 	for i := range slices.Backward(events) {
 		e := &events[i]
@@ -25,6 +26,7 @@ func LastPlace(p *sut.Program, events []sut.Event) (sut.Position, bool) {
 
 // programPlace is where an operation is in the program or in a module that it uses, but not in
 // the standard library; false if it is called from there alone.
+// Open is the place of the call in the program, if the operation itself is elsewhere.
 func programPlace(p *sut.Program, e *sut.Event) (sut.Position, bool) {
 	at, ok := p.Position(e.PC)
 	if ok && (p.IsOwn(at) || p.Module(at) != "") {
@@ -34,6 +36,7 @@ func programPlace(p *sut.Program, e *sut.Event) (sut.Position, bool) {
 }
 
 // Innermost is the first call on a stack in the program's own code, or the first of all.
+// Code of the standard library at the top of the stack, such as a failed index, is passed over.
 func Innermost(p *sut.Program, stack []uint64) (sut.Position, bool) {
 	list := innermost(p, stack)
 	if len(list) == 0 {

@@ -8,6 +8,7 @@ import (
 )
 
 // race tells a data race in the words of a report.
+// Goroutines and places get the names that the counterexample uses.
 func (n *narrator) race(r *sut.Race) *report.Race {
 	return &report.Race{Later: n.memoryAccess(r.Later), Earlier: n.memoryAccess(r.Earlier)}
 }
@@ -38,6 +39,7 @@ func memoryOperation(a sut.MemoryAccess) string {
 
 // frames leaves out the innermost calls as far as they are a part of the access,
 // and the outermost, which started the goroutine.
+// A program counter that is not known ends the list.
 func frames(p *sut.Program, pcs []uint64) []report.Frame {
 	var list []report.Frame
 	for _, pc := range pcs {

@@ -32,6 +32,7 @@ type Signature struct {
 }
 
 // Same reports whether two executions show the same violation.
+// Same is exact for the keys; the numbers in messages were replaced in them.
 func (s Signature) Same(other Signature) bool { return s.Key == other.Key }
 
 var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
@@ -73,11 +74,13 @@ func SignatureOf(p *sut.Program, log *sut.Log) Signature {
 }
 
 // place is where something happens, after what it is.
+// Two goroutines may be at the same place with different operations. These are two places.
 type place struct {
 	what string
 	sut.Position
 }
 
+// placeAt finds the source of a program counter; one that is not known gives an empty position.
 func placeAt(p *sut.Program, what string, pc uint64) place {
 	at, _ := p.Position(pc)
 	if what != "" {
@@ -88,6 +91,7 @@ func placeAt(p *sut.Program, what string, pc uint64) place {
 
 // racePlaces are where the two accesses of a race are in the program. What the runtime does by
 // itself is nowhere.
+// The order of the two plays no part, since places are sorted.
 func racePlaces(p *sut.Program, r *sut.Race) []place {
 	var list []place
 	for _, a := range []sut.MemoryAccess{r.Earlier, r.Later} {
@@ -106,6 +110,7 @@ func racePlaces(p *sut.Program, r *sut.Race) []place {
 }
 
 // innermost is the first call on a stack in the program's own code, or the first of all.
+// The list has one element, or none for an empty stack.
 func innermost(p *sut.Program, stack []uint64) []place {
 	for _, pc := range stack {
 		if at, ok := p.Position(pc); ok && p.IsOwn(at) {
@@ -132,6 +137,8 @@ func crashOutput(text string) (before, last string) {
 
 // tracebackOf takes apart what the runtime prints when it ends a program: the message,
 // and the first call in the program's own code on the stack of the first goroutine.
+// The frames are pairs of lines: the call, and the file with its line. places is empty if no call
+// is in the program's own code.
 func tracebackOf(p *sut.Program, text string) (message string, places []place) {
 	_, text = crashOutput(text)
 	message, stack, _ := strings.Cut(text, "\n\ngoroutine ")
@@ -165,6 +172,8 @@ func cutLast(s, separator string) (before, after string, found bool) {
 }
 
 // standstill is where the goroutines are that are left at the end.
+// In a deadlock these are all that have not ended. In a leak they are those that the runtime has
+// found. The order is not defined.
 func standstill(p *sut.Program, log *sut.Log) []place {
 	last := map[uint64]place{}
 	left := map[uint64]place{}
@@ -172,6 +181,7 @@ func standstill(p *sut.Program, log *sut.Log) []place {
 	for i := range log.Events {
 		e := &log.Events[i]
 		switch e.Kind {
+		// The last operation of each goroutine is where it waits, unless the log says otherwise.
 		case sut.Stepped:
 			acting = e.Subject
 			last[acting] = placeAt(p, e.Operation.On(), e.PC)
@@ -226,6 +236,7 @@ func exitOf(p *sut.Program, log *sut.Log) (message string, places []place) {
 }
 
 // locate is where a line comes from that a test has printed: the name of the file, and the line.
+// ok is false for a line that does not begin in this way.
 func locate(line string) (at sut.Position, ok bool) {
 	match := located.FindStringSubmatch(line)
 	if match == nil {
@@ -237,6 +248,7 @@ func locate(line string) (at sut.Position, ok bool) {
 }
 
 // Summary is the signature in the words of a report.
+// Places stay in full, and the message is cut to one line.
 func (s Signature) Summary() report.Violation {
 	lines := strings.Split(s.message, "\n")
 	message := lines[0]

@@ -86,9 +86,11 @@ func (c *coordinator) next(m *member, done task) task {
 		c.taken = false
 		c.changed() // the execution may have been finished meanwhile
 	}
+	// The search may still advance with results that are there.
 	if failed != nil && c.haveAllFailed() {
 		return task{what: conclude, err: failed} // or nobody will report what was run
 	}
+	// The order of the alternatives is that of their use: results first, then work ahead.
 	for !c.over && !m.failed && c.ctx.Err() == nil {
 		if c.canAdvance() && c.leads(m) {
 			c.taken, c.leader = true, m
@@ -112,6 +114,7 @@ func (c *coordinator) next(m *member, done task) task {
 }
 
 // ran takes a job that was run. The caller holds mu.
+// An error is kept in the job, and reported in the order of the search.
 func (c *coordinator) ran(m *member, j *job) {
 	m.executing = false
 	j.state = finished
@@ -128,6 +131,7 @@ func (c *coordinator) ran(m *member, j *job) {
 }
 
 // explored takes a part that an executor goes no further with. The caller holds mu.
+// A part that failed is finished, too. The search finds out when it comes to it.
 func (c *coordinator) explored(m *member, t *part, err error) {
 	m.executing = false
 	if err != nil {
@@ -165,6 +169,7 @@ func (c *coordinator) haveAllFailed() bool {
 // waitForWork waits for a change. The caller holds mu, but not meanwhile. To begin with it does not
 // give up its processor, if each executor has one: most changes come soon, and to wake somebody
 // up takes as long as an execution.
+// The spinning is bounded by time, so an idle check does not burn processors.
 func (c *coordinator) waitForWork(m *member) {
 	seen := c.changes.Load()
 	c.idle.Add(1)
@@ -186,6 +191,7 @@ func (c *coordinator) waitForWork(m *member) {
 }
 
 // changed tells those who wait. The caller holds mu.
+// It wakes all, since each may wait for something else.
 func (c *coordinator) changed() {
 	c.changes.Add(1)
 	c.wake.Broadcast()
@@ -209,6 +215,7 @@ func (c *coordinator) leads(m *member) bool {
 func (c *coordinator) waits() (asked *job, done, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// A finished job is one whose result can be reported.
 	return c.asked, c.asked != nil && c.asked.state == finished, c.over
 }
 
@@ -225,6 +232,7 @@ type answer struct {
 // ask takes an answer of the search, and has the search wait for that execution. What was run ahead
 // takes its place; where the search has come to a part, the part does. It reports whether somebody
 // had begun with the execution before.
+// The result says how well the work ahead hits. The caller holds the lock of the frontier.
 func (c *coordinator) ask(a *answer) (early bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,6 +256,7 @@ func (c *coordinator) ask(a *answer) (early bool) {
 // look returns the job that the search waits for, and whether it is done. If nobody has begun with
 // it, it becomes that of an executor, and others may take the search. Those that found it taken
 // are told, unless work was looked for meanwhile.
+// mine says that the caller is to run it.
 func (c *coordinator) look(m *member, looked bool) (j *job, done, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,6 +278,8 @@ type demand struct {
 	unused    []*explore.Subtree // parts that nobody needs any more
 }
 
+// demand is computed anew each time. The parts in it are removed from the coordinator, so they are
+// returned once.
 func (c *coordinator) demand() demand {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -278,6 +289,7 @@ func (c *coordinator) demand() demand {
 }
 
 // offer takes what was found to do.
+// Finding nothing is remembered, so that executors do not look again until something was reported.
 func (c *coordinator) offer(jobs []*job, found *part) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -304,6 +316,7 @@ func (c *coordinator) note(kind, limit string) (known bool) {
 }
 
 // wasReported says that the search does not wait for a job any more.
+// Its memory may be used again from now on.
 func (c *coordinator) wasReported(j *job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -312,6 +325,7 @@ func (c *coordinator) wasReported(j *job) {
 }
 
 // wasMerged says that the search has taken over a part.
+// The next executor that advances asks the search again.
 func (c *coordinator) wasMerged(t *part) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -321,6 +335,7 @@ func (c *coordinator) wasMerged(t *part) {
 
 // wasNotMerged says that the search has not taken over the part that it waits for: the execution
 // that it has asked for is to be run.
+// The part stays until its executor rests, and then counts as in vain.
 func (c *coordinator) wasNotMerged(j *job, forecast float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 )
 
 // job is an execution to be run, or one that was.
+// A queued job belongs to the coordinator, and a running one to its executor.
 type job struct {
 	schedule  explore.Schedule
 	hash      uint64  // of the schedule, if it is known beforehand
@@ -32,6 +33,7 @@ const (
 )
 
 // member is an executor of a pool, with what the coordinator knows of it.
+// After a failure the member stays in the list, and is given nothing more.
 type member struct {
 	Executor
 
@@ -42,6 +44,7 @@ type member struct {
 }
 
 // task is what an executor is to do next, or has done.
+// The zero value is leave.
 type task struct {
 	what what
 	job  *job  // to run

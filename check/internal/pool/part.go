@@ -50,6 +50,7 @@ func newPart(s *explore.Subtree, most int) *part {
 
 // explore has an executor explore a part until the search wants it or gives it up, it has ended, or
 // has become large, or somebody may want to see what was found. An error is one of the executor.
+// The first execution of the check is never in a part, so first is false.
 func (p *Pool) explore(m *member, t *part) error {
 	for end := time.Now().Add(partTime); !t.ends.Load() && t.executions < t.most && p.ctx.Err() == nil; {
 		schedule, more := t.Next()
@@ -68,6 +69,7 @@ func (p *Pool) explore(m *member, t *part) error {
 			}
 			return err
 		}
+		// A contradiction in the part's own log is found again by the search, in its order.
 		if t.failed = t.Report(x) != nil; t.failed {
 			return nil
 		}
@@ -79,6 +81,7 @@ func (p *Pool) explore(m *member, t *part) error {
 }
 
 // note takes the result of an execution, and reports whether the search may end with it.
+// Limits are noted once for each part. Counts without a result are summed up.
 func (t *part) note(outcome explore.Outcome, f *execution.Result) (ends bool) {
 	t.executions++
 	t.outcomes[outcome]++
@@ -102,12 +105,14 @@ func (t *part) note(outcome explore.Outcome, f *execution.Result) (ends bool) {
 }
 
 // parts are the parts of a search. The coordinator guards them.
+// The zero value cannot be used: see newParts.
 type parts struct {
 	all   map[*explore.Subtree]*part // but for those that were joined, or given up and ended
 	queue []*part                    // that wait for an executor
 	vain  execution.Counts           // of those that were not joined
 }
 
+// newParts is empty.
 func newParts() parts { return parts{all: map[*explore.Subtree]*part{}} }
 
 // clear drops those that were given up, or not joined, and that nobody explores any more, and
@@ -123,6 +128,7 @@ func (p *parts) clear() (list []*explore.Subtree) {
 }
 
 // room reports whether there is to be another one for so many executors.
+// Queued parts are limited, too: what waits too long is reached by the search first.
 func (p *parts) room(executors int) bool {
 	return len(p.queue) < executors && len(p.all) < maxParts*executors
 }
@@ -154,6 +160,7 @@ func (p *parts) add(t *part) {
 }
 
 // pop returns a part for an executor; nil if there is none.
+// Parts that were given up meanwhile are passed over and dropped later.
 func (p *parts) pop() *part {
 	for len(p.queue) > 0 {
 		t := p.queue[0]
@@ -169,6 +176,7 @@ func (p *parts) pop() *part {
 }
 
 // giveUp gives up what the search will not join.
+// Executors stop with them at the next execution.
 func (p *parts) giveUp(list []*explore.Subtree) {
 	for _, dropped := range list {
 		if t := p.all[dropped]; t != nil {

@@ -85,6 +85,7 @@ type Pool struct {
 }
 
 // New returns a pool without executors.
+// The pool does nothing until an executor is added.
 func New(ctx context.Context, c Config) *Pool {
 	work := newCoordinator(ctx)
 	p := &Pool{ctx: ctx, config: c, work: work, front: newFrontier(c, work)}
@@ -96,6 +97,7 @@ func New(ctx context.Context, c Config) *Pool {
 func (p *Pool) Ended() <-chan struct{} { return p.work.ended }
 
 // Add has an executor serve the pool, which closes it in the end, or returns it.
+// It may be called at any time. After the end the executor is closed at once.
 func (p *Pool) Add(x Executor) {
 	m := &member{Executor: x}
 	p.busy.Add(1)
@@ -108,6 +110,7 @@ func (p *Pool) Add(x Executor) {
 }
 
 // Fill makes as many executors as there are to be, until all is over.
+// An error in making one ends the pool. Executors that exist already go on until then.
 func (p *Pool) Fill() {
 	p.filling.Lock()
 	defer p.filling.Unlock()
@@ -130,6 +133,7 @@ func (p *Pool) Still(f func(Tally)) { p.front.still(f) }
 
 // serve does what the coordinator says until there is nothing more to do, or an execution fails:
 // the executor is not to be used again.
+// Stay keeps its goroutine on the processor of the worker.
 func (p *Pool) serve(m *member) {
 	defer p.busy.Done()
 	defer m.Stay()()
@@ -154,6 +158,7 @@ func (p *Pool) serve(m *member) {
 }
 
 // run runs a job.
+// Errors are kept in the job.
 func (p *Pool) run(m *member, j *job) {
 	if p.config.Forecast {
 		m.Expect(j.forecast)
@@ -176,11 +181,13 @@ type Found struct {
 
 // Wait waits until all executors are done, and returns what the search has found out. The error is
 // why it has ended early.
+// It is called once. The executors must have been told to end, or come to the end of the search.
 func (p *Pool) Wait() (Found, error) {
 	p.filling.Lock() // nobody is added from now on
 	defer p.filling.Unlock()
 	p.busy.Wait()
 	f := Found{Verdict: p.config.Search.Verdict(), Tally: p.front.tally}
+	// A usable executor is left over for what follows the search, such as counterexamples.
 	var err error
 	f.Left, f.Vain, err = p.work.rest()
 	f.Tally.Counts.InVain += f.Vain.InVain

@@ -4,6 +4,7 @@ import "github.com/tandem-mc/tandem/explore"
 
 // speculation holds the executions that a search will ask for, before it does. The
 // coordinator guards it.
+// Jobs that were executed ahead stay until the search asks for them, or ends.
 type speculation struct {
 	jobs  map[uint64]*job // by the hash of the schedule
 	queue []*job          // that wait for an executor, the next one first; others may be among them
@@ -19,6 +20,7 @@ const (
 	cached   = 8 << 20
 )
 
+// newSpeculation holds nothing.
 func newSpeculation() speculation { return speculation{jobs: map[uint64]*job{}} }
 
 // missing is how many jobs are to be queued for so many executors: none as long as there are
@@ -31,6 +33,7 @@ func (s *speculation) missing(executors int) int {
 }
 
 // newJobs makes jobs, in the order of the list.
+// Each has the hash of its schedule, which is computed once.
 func newJobs(list []explore.Schedule) []*job {
 	jobs := make([]*job, 0, len(list))
 	for _, schedule := range list {
@@ -40,6 +43,7 @@ func newJobs(list []explore.Schedule) []*job {
 }
 
 // add queues jobs.
+// Those that are there already are left out, since a search may foresee the same one twice.
 func (s *speculation) add(jobs []*job) {
 	for _, j := range jobs {
 		if s.jobs[j.hash] == nil {
@@ -59,6 +63,7 @@ func (s *speculation) pop() *job {
 }
 
 // idle reports whether no job waits for an executor.
+// It also drops those at the front that somebody has begun with.
 func (s *speculation) idle() bool {
 	for len(s.queue) > 0 && s.queue[0].state != queued {
 		s.queue = s.queue[1:]
@@ -67,6 +72,7 @@ func (s *speculation) idle() bool {
 }
 
 // remove takes out the job with a schedule; nil if there is none.
+// The schedules are compared in full, since hashes may collide.
 func (s *speculation) remove(schedule *explore.Schedule) *job {
 	if len(s.jobs) == 0 {
 		return nil
@@ -82,6 +88,7 @@ func (s *speculation) remove(schedule *explore.Schedule) *job {
 }
 
 // keep keeps what an executor has run, which gets other memory for what it runs next.
+// The executor's memory holds the execution, so it changes hands and nothing is copied.
 func (s *speculation) keep(j *job, x Executor) {
 	var spare Memory
 	if last := len(s.free) - 1; last >= 0 {
@@ -96,6 +103,7 @@ func (s *speculation) keep(j *job, x Executor) {
 }
 
 // recycle takes the memory of a job that nobody will ask for any more.
+// It is given to the next executor that needs spare memory.
 func (s *speculation) recycle(j *job) {
 	if j.memory != nil {
 		s.free = append(s.free, j.memory)
@@ -103,6 +111,7 @@ func (s *speculation) recycle(j *job) {
 }
 
 // rest lists what has been run and not reported.
+// The job that the search waits for is among them if it is done, and no part stands in its place.
 func (s *speculation) rest(asked *job) (list []*job) {
 	if asked != nil && asked.part == nil && asked.state == finished && asked.err == nil {
 		list = append(list, asked)

@@ -46,6 +46,7 @@ func OpenAnswerFile(path, description string, masks []iocache.Mask, same func(de
 }
 
 // DescriptionOf returns the description in a file that OpenAnswerFile has made.
+// It reads the header only, and takes no lock: another check may be using the file.
 func DescriptionOf(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil {
 		return "", err
@@ -66,6 +67,7 @@ func DescriptionOf(path string) (string, error) {
 
 // open locks the file, and reads what it has. A file that is empty, or in which not even the header
 // is complete, is begun anew. Of one that was cut off in the middle of an answer the rest counts.
+// On an error the caller closes the file.
 func (k *AnswerFile) open(description string, same func(string) error) error {
 	if err := fileutil.TryLock(k.file); err != nil {
 		if errors.Is(err, fileutil.ErrLocked) {
@@ -80,6 +82,7 @@ func (k *AnswerFile) open(description string, same func(string) error) error {
 	if !info.Mode().IsRegular() {
 		return errors.New("it is not a regular file")
 	}
+	// The header is compared as bytes, since it tells whether an earlier creation was cut short.
 	header := iocache.AppendHeader(nil, description)
 	begun := make([]byte, min(info.Size(), int64(len(header))))
 	if _, err := k.file.ReadAt(begun, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -94,6 +97,7 @@ func (k *AnswerFile) open(description string, same func(string) error) error {
 		return restored
 	})
 	var wrong *iocache.FileError
+	// Only a record that is torn at the end is repaired. Anything else is damage.
 	if errors.As(err, &wrong) && wrong.Torn && k.end > 0 {
 		return k.cutOff(wrong)
 	}
@@ -109,6 +113,7 @@ func (k *AnswerFile) open(description string, same func(string) error) error {
 
 // cutOff removes a record at the end that is not whole. What is followed by others is no end: then
 // the file is damaged, and left as it is.
+// A large tail, or one with a whole record in it, means damage in the middle.
 func (k *AnswerFile) cutOff(wrong *iocache.FileError) error {
 	tail, err := io.ReadAll(io.LimitReader(io.NewSectionReader(k.file, k.end, 1<<62), maxTail+1))
 	if err != nil {
@@ -125,6 +130,7 @@ func (k *AnswerFile) cutOff(wrong *iocache.FileError) error {
 const maxTail = 1 << 30 // bytes
 
 // read goes through the file, and returns the end of what is whole.
+// An error of same or each ends it, and is returned as it is.
 func (k *AnswerFile) read(same func(string) error, each func(iocache.Entry) error) (int64, error) {
 	reader, err := iocache.NewReader(bufio.NewReader(io.NewSectionReader(k.file, 0, 1<<62)))
 	if err != nil {
@@ -151,6 +157,7 @@ func (k *AnswerFile) read(same func(string) error, each func(iocache.Entry) erro
 }
 
 // Record keeps an answer.
+// It is called by the driver with its lock held. An error does not end the check.
 func (k *AnswerFile) Record(e iocache.Entry) {
 	if k.broken {
 		return
@@ -161,6 +168,7 @@ func (k *AnswerFile) Record(e iocache.Entry) {
 }
 
 // fail gives up keeping.
+// The failure is told once, since nothing is written after it.
 func (k *AnswerFile) fail(err error) {
 	k.broken = true
 	if k.failed != nil {
@@ -170,6 +178,7 @@ func (k *AnswerFile) fail(err error) {
 
 // Follow keeps an answer that was recorded in another cache than the one that is kept, unless it
 // is there.
+// A contradiction with the file ends the keeping, and the check goes on.
 func (k *AnswerFile) Follow(other *iocache.Cache, e iocache.Entry) {
 	if k.broken {
 		return
@@ -187,6 +196,7 @@ func (k *AnswerFile) Follow(other *iocache.Cache, e iocache.Entry) {
 }
 
 // append writes what is whole or not there at all.
+// After an error the file is cut back to its last whole record.
 func (k *AnswerFile) append(data []byte) error {
 	if _, err := k.file.WriteAt(data, k.end); err != nil {
 		return errors.Join(err, k.file.Truncate(k.end))
@@ -196,6 +206,7 @@ func (k *AnswerFile) append(data []byte) error {
 }
 
 // Close has all that was kept on disk, and gives the file free.
+// Use of the file after it is an error.
 func (k *AnswerFile) Close() error {
 	if err := errors.Join(k.file.Sync(), k.file.Close()); err != nil {
 		return fmt.Errorf("the cache that is kept in %s: %w", k.path, err)
@@ -204,6 +215,7 @@ func (k *AnswerFile) Close() error {
 }
 
 // Each calls each with the answers in the file, in their order.
+// It reads the file, so it also sees what was appended.
 func (k *AnswerFile) Each(each func(iocache.Entry) error) error {
 	_, err := k.read(nil, each)
 	return err

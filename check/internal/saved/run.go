@@ -66,6 +66,8 @@ func isFree(dir string) error {
 
 // Open opens a saved run, to go on with it. If its state is damaged, that from the
 // time before is taken, if there is one.
+// A run that another process has open is an error. So is one that has ended, since its state was
+// removed.
 func Open(dir string) (*Run, error) {
 	r := &Run{path: dir}
 	if err := r.takeLock(); err != nil {
@@ -108,6 +110,7 @@ func (r *Run) Elapsed() time.Duration {
 }
 
 // Close gives the directory free. What was saved stays.
+// A run that was never saved has nothing to free.
 func (r *Run) Close() {
 	if r.cache != nil {
 		r.cache.Close()
@@ -119,6 +122,7 @@ func (r *Run) Close() {
 }
 
 // Forget removes what was saved, so that another check can be saved in its place.
+// The lock stays, so that no other check takes the directory.
 func (r *Run) Forget() error {
 	if r.lock == nil {
 		return nil
@@ -133,6 +137,7 @@ func (r *Run) Forget() error {
 }
 
 // Remove removes what was saved, and the directory if nothing else is in it.
+// It is called when the check has ended with a result.
 func (r *Run) Remove() error {
 	if r.lock == nil {
 		return nil
@@ -141,6 +146,7 @@ func (r *Run) Remove() error {
 }
 
 // removeRun removes the files of a run, and its directory unless others have put something there.
+// The directory stays if somebody has put other files into it. All errors are joined.
 func removeRun(dir string) error {
 	var wrong error
 	for _, name := range []string{newFile, stateFile, previousFile, cacheFile} {
@@ -155,6 +161,7 @@ func removeRun(dir string) error {
 }
 
 // takeLock locks the directory for this process.
+// The lock is an flock, which the kernel frees when the process ends.
 func (r *Run) takeLock() error {
 	dir, err := os.OpenFile(r.path, unix.O_DIRECTORY|os.O_RDONLY, 0)
 	if err != nil {
@@ -173,6 +180,7 @@ func (r *Run) takeLock() error {
 
 // load reads the newest state that is whole, with the answers of the peers that it
 // rests on. What was appended to them since is cut off.
+// An older state rests on fewer answers. These are a prefix of the file, so it is cut there.
 func (r *Run) load() error {
 	err := r.loadFrom(stateFile)
 	if err != nil {
@@ -196,6 +204,7 @@ func (r *Run) load() error {
 
 // loadFrom reads a file of state, and sees that the answers are there on which it rests: an older
 // state may be good where a newer one is not.
+// On an error the fields may have those of the damaged state; load replaces or drops them.
 func (r *Run) loadFrom(name string) error {
 	data, err := readBounded(filepath.Join(r.path, name))
 	if err != nil {
@@ -216,6 +225,7 @@ func (r *Run) loadFrom(name string) error {
 }
 
 // readBounded reads a file of which nobody knows whether it is a saved run: it may be of any size.
+// A file above maxState is an error, and not read further.
 func readBounded(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -239,6 +249,7 @@ func (r *Run) Recall(into *iocache.Cache) error {
 }
 
 // Answers goes through the answers of the peers, up to the end that is saved.
+// A file that ends elsewhere is an error, since the state rests on all of it.
 func (r *Run) Answers(each func(iocache.Entry) error) error {
 	if r.end == 0 {
 		return nil
@@ -269,6 +280,7 @@ func (r *Run) Answers(each func(iocache.Entry) error) error {
 }
 
 // openCache opens the file of answers when it is needed. A check without peers has none.
+// It is opened for writing, too, since more will be appended.
 func (r *Run) openCache() (err error) {
 	if r.cache == nil {
 		r.cache, err = os.OpenFile(filepath.Join(r.path, cacheFile), os.O_RDWR|os.O_CREATE, 0o600)
@@ -278,6 +290,7 @@ func (r *Run) openCache() (err error) {
 
 // Save makes s, and the answers that were recorded since the last save, what is saved.
 // If it cannot, what was saved before still is.
+// Answers come first: a state must not rest on answers that are not on disk.
 func (r *Run) Save(s *State, answers []byte) error {
 	if err := r.create(); err != nil {
 		return err
@@ -299,6 +312,7 @@ func (r *Run) Save(s *State, answers []byte) error {
 }
 
 // create makes the directory, if there is none yet.
+// The check for another run is repeated under the lock.
 func (r *Run) create() error {
 	if r.lock != nil {
 		return nil
@@ -320,6 +334,7 @@ func (r *Run) create() error {
 }
 
 // append writes to the file of the cache. What is not saved there yet is overwritten.
+// The data is synced before the state that rests on it is written.
 func (r *Run) append(answers []byte) error {
 	if len(answers) == 0 {
 		return nil
@@ -348,6 +363,7 @@ func (r *Run) replace(data []byte) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
+	// A crash between the two renames leaves the previous state, which Open takes.
 	if err := os.Rename(in(stateFile), in(previousFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -364,6 +380,7 @@ type Runs string
 const maxRuns = 20
 
 // New is a run with a name of its own, which begins with name.
+// The name is made of printable letters, the time and the pid, so it is unique on this machine.
 func (root Runs) New(name string) (*Run, error) {
 	letters := func(r rune) rune {
 		if r <= ' ' || r > '~' || strings.ContainsRune(`/\:*?"'<>|&;$`+"`", r) {
@@ -383,6 +400,7 @@ func (root Runs) New(name string) (*Run, error) {
 
 // Open opens the run of a name, or that in a directory; where there is no run of the name, the
 // directory of the name is meant.
+// A name with a separator is always a directory.
 func (root Runs) Open(name string) (*Run, error) {
 	dir := name
 	if !strings.ContainsRune(name, filepath.Separator) {
@@ -401,6 +419,7 @@ func (root Runs) Open(name string) (*Run, error) {
 	return r, err
 }
 
+// list names the runs that can be opened, for an error message.
 func (root Runs) list() string {
 	var names []string
 	for _, run := range keptRuns(string(root)) {
@@ -415,6 +434,7 @@ func (root Runs) list() string {
 }
 
 // keptRun is what is in the directory of runs.
+// It may be a run that is being made, and has no state yet.
 type keptRun struct {
 	name  string
 	whole bool // it has been saved
@@ -439,6 +459,7 @@ func keptRuns(root string) []keptRun {
 }
 
 // prune removes the oldest runs that nobody goes on with, down to a limit.
+// A run that is locked stays, whatever its age.
 func prune(root string, limit int) {
 	runs := keptRuns(root)
 	for _, run := range runs[:max(0, len(runs)-limit)] {

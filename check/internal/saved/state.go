@@ -44,12 +44,14 @@ type Violation struct {
 	Executions int `json:"executions,omitempty"`
 }
 
+// A new version is needed whenever an older program would misread the state.
 const (
 	stateTitle   = "tandem run, version "
 	stateVersion = 2
 	maxState     = 1 << 30 // bytes
 )
 
+// encode returns an error if the state is larger than a later Open would read.
 func (s *State) encode() ([]byte, error) {
 	fields, err := json.Marshal(s)
 	if err != nil {
@@ -65,12 +67,14 @@ func (s *State) encode() ([]byte, error) {
 }
 
 // seal appends the checksum.
+// The sum covers the title, too.
 func seal(data []byte) []byte {
 	sum := sha256.Sum256(data)
 	return append(data, sum[:]...)
 }
 
 // decodeState reads what encode has written, and nothing else.
+// Unknown fields are errors: a state of another build may mean something that would be lost.
 func decodeState(data []byte) (*State, error) {
 	title, rest, found := bytes.Cut(data, []byte("\n"))
 	number, isRun := strings.CutPrefix(string(title), stateTitle)

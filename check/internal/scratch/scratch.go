@@ -16,6 +16,8 @@ const (
 )
 
 // Make makes a directory, which remove removes. It also removes those of commands that were killed.
+// The lock file is made after the directory. Until then sweep finds no lock to take, and leaves the
+// directory alone.
 func Make() (directory string, remove func(), err error) {
 	sweep()
 	if directory, err = os.MkdirTemp("", pattern); err != nil {
@@ -44,6 +46,8 @@ func sweep() {
 	}
 }
 
+// takeLock does not wait: a lock that is held is an error. It follows no links, since others may
+// write in the directory for temporary files.
 func takeLock(directory string, flags int) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(directory, lockFile), os.O_RDWR|unix.O_NOFOLLOW|flags, 0o600)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 // serialize lets goroutines that were preempted go on at once with what they did later,
 // up to where they stop for another reason.
+// It tries ranges of preemptions first, and then single ones.
 func (s *Shrinker) serialize() bool {
 	return s.parts(func() int { return s.Cost[0] }, func(from, to int) []model.Action {
 		return s.choices(goOn(blocksOf(s.best), from, to)...)
@@ -21,6 +22,7 @@ func (s *Shrinker) serialize() bool {
 
 // goOn puts blocks in the order that they have if their preemptions number from to to-1
 // do not happen.
+// Every block is in the result once.
 func goOn(blocks []block, from, to int) []block {
 	later := make([]int, len(blocks)) // the next block of the same goroutine; 0: none
 	next := map[model.GoroutineID]int{}
@@ -52,6 +54,7 @@ func goOn(blocks []block, from, to int) []block {
 }
 
 // unpreempt does what else there is against a single preemption.
+// It tries each preemption by itself, with several changes.
 func (s *Shrinker) unpreempt() (improved bool) {
 	for i := 0; !s.done(); i++ {
 		blocks := blocksOf(s.best)
@@ -67,6 +70,7 @@ func (s *Shrinker) unpreempt() (improved bool) {
 }
 
 // withoutPreemption lists schedules in which block i perhaps does not end with a preemption.
+// blocks are those of the best execution; they are not changed.
 func (s *Shrinker) withoutPreemption(blocks []block, i int) [][]model.Action {
 	before, rest := blocks[:i+1], blocks[i+1:]
 	onward := func(goroutine model.GoroutineID) []model.Action {
@@ -91,6 +95,7 @@ func (s *Shrinker) withoutPreemption(blocks []block, i int) [][]model.Action {
 
 // cutOff leaves the end of an execution to itself: without a schedule, a goroutine
 // goes on while it can.
+// The size of the end is halved whenever cutting does not help.
 func (s *Shrinker) cutOff() (improved bool) {
 	for size := len(blocksOf(s.best)) - 1; size > 0 && !s.done(); {
 		blocks := blocksOf(s.best)
@@ -116,6 +121,7 @@ func (s *Shrinker) leaveOut() bool {
 	}) || improved
 }
 
+// goroutinesOf are the goroutines in the order of their first step.
 func goroutinesOf(steps []translate.Step) (list []model.GoroutineID) {
 	for _, x := range steps {
 		if !slices.Contains(list, x.Goroutine) {
@@ -126,6 +132,7 @@ func goroutinesOf(steps []translate.Step) (list []model.GoroutineID) {
 }
 
 // cutTails has goroutines stop earlier.
+// Only the ends of blocks are cut, with sizes that are halved.
 func (s *Shrinker) cutTails() (improved bool) {
 	for i := 0; !s.done(); i++ {
 		blocks := blocksOf(s.best)
@@ -176,6 +183,7 @@ func (s *Shrinker) choose() (improved bool) {
 }
 
 // choosing is the best schedule with another alternative in transition i.
+// The schedule is a copy.
 func (s *Shrinker) choosing(i, alternative int) []model.Action {
 	candidate := s.choices(block{from: 0, to: len(s.best)})
 	candidate[i].Choice = alternative
@@ -184,6 +192,7 @@ func (s *Shrinker) choosing(i, alternative int) []model.Action {
 
 // join puts blocks of a goroutine together: the later one moves up, or the earlier one
 // down.
+// The cost falls by one switch if the violation stays.
 func (s *Shrinker) join() (improved bool) {
 	for i := 0; !s.done(); i++ {
 		blocks := blocksOf(s.best)

@@ -32,6 +32,7 @@ type Shrinker struct {
 
 // Execute runs a schedule and returns what it did, if that is less than what it may cost and shows
 // the same; else nil. An error ends the shrinking.
+// The steps that it returns become the shrinker's.
 type Execute func(candidate []model.Action, below Cost) ([]translate.Step, error)
 
 // New returns a shrinker that begins with an execution, and runs at most so many others.
@@ -42,6 +43,7 @@ func New(steps []translate.Step, limit int, execute Execute) *Shrinker {
 }
 
 // Run shrinks until nothing helps any more, or the limit is reached.
+// It ends, since each improvement lowers the cost and executions are limited.
 func (s *Shrinker) Run() error {
 	for improved := true; improved && !s.done(); {
 		improved = false
@@ -57,6 +59,7 @@ func (s *Shrinker) Run() error {
 	return s.err
 }
 
+// done also stops passes in their middle.
 func (s *Shrinker) done() bool { return s.err != nil || s.Tried >= s.limit }
 
 // try executes a schedule, if it has not been yet, and keeps it if it is better.
@@ -93,6 +96,7 @@ func hashOf(candidate []model.Action) uint64 {
 
 // parts tries change with ever smaller parts of what there are count of: all, halves,
 // quarters, down to each by itself. Where a change helps, what follows moves up.
+// count is called again after each change, since an improvement changes the number.
 func (s *Shrinker) parts(count func() int, change func(from, to int) []model.Action) (improved bool) {
 	for size := count(); size > 0 && !s.done(); size /= 2 {
 		for from := 0; from < count() && !s.done(); {
@@ -107,6 +111,7 @@ func (s *Shrinker) parts(count func() int, change func(from, to int) []model.Act
 }
 
 // choices is a schedule made of parts of the best execution.
+// Blocks refer to the best execution by index, so they are valid until it changes.
 func (s *Shrinker) choices(blocks ...block) []model.Action {
 	var list []model.Action
 	for _, b := range blocks {
@@ -119,6 +124,7 @@ func (s *Shrinker) choices(blocks ...block) []model.Action {
 
 // Cost is what shrinking makes less, the most important first: preemptions,
 // transitions, the sum of the alternatives taken, switches.
+// Costs are compared from the first element on.
 type Cost [4]int
 
 // CostOf is what an execution costs.
@@ -148,6 +154,8 @@ type block struct {
 
 // blocksOf cuts an execution where another goroutine goes on. The clock and signals are blocks,
 // too, but preempt nobody.
+// Blocks of the environment do not end the turn of a goroutine: a preemption is blamed on the last
+// one.
 func blocksOf(steps []translate.Step) []block {
 	var blocks []block
 	last := -1 // block of a goroutine of the program

@@ -20,6 +20,7 @@ type Step struct {
 }
 
 // Steps reads the transitions of a log, which must have been made with WantEnabled.
+// They are in the order of the log. Without WantEnabled no step would be a preemption.
 func Steps(events []sut.Event) []Step {
 	var steps []Step
 	ticks, canGoOn := 0, false
@@ -47,6 +48,7 @@ func Steps(events []sut.Event) []Step {
 }
 
 // turn tells which goroutine of the program has just run, and how many transitions in a row.
+// A turn of sut.Turn transitions is over: another goroutine may then go on without preempting.
 type turn struct {
 	running uint64 // 0: none, or there was something else in between
 	length  int

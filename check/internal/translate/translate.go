@@ -15,6 +15,8 @@ import (
 // Translator turns schedules of the search into those of a worker and logs of a
 // worker into executions of the search. It reuses its memory: what it returns
 // is valid until its next use.
+// Only one goroutine may use it. A pool hands translators from executor to executor, with what they
+// hold.
 type Translator struct {
 	execution explore.Execution
 	accesses  []explore.Access
@@ -35,6 +37,7 @@ type Translator struct {
 
 // Source is where a log comes from. Most logs begin as the one before of the same worker, and are
 // translated from there on.
+// The zero value is a log of unknown origin, which is translated from the start.
 type Source struct {
 	worker *sut.Worker
 	number int
@@ -71,6 +74,7 @@ type pending struct {
 }
 
 // Schedule leaves out the clock, which is not picked but advances by itself.
+// The result shares the translator's memory.
 func (t *Translator) Schedule(s explore.Schedule) sut.Schedule {
 	t.prefix = t.prefix[:0]
 	sleepFrom := 0 // s.SleepFrom without the clock's actions
@@ -97,6 +101,7 @@ func (t *Translator) Schedule(s explore.Schedule) sut.Schedule {
 }
 
 // guide says how goroutines are picked beyond the prefix.
+// At most one of priorities, partial order, and walk is set.
 func guide(out *sut.Schedule, s explore.Schedule) {
 	for _, h := range s.Holds {
 		out.Holds = append(out.Holds, sut.Hold(h))
@@ -117,6 +122,7 @@ func guide(out *sut.Schedule, s explore.Schedule) {
 	}
 }
 
+// rareKinds gives the worker's kind for each of the search's.
 var rareKinds = [explore.RareKinds]sut.RareKind{
 	explore.NetworkFault: sut.RareFault, explore.ShortRead: sut.RareShortRead,
 	explore.ShortWrite: sut.RareShortWrite,
@@ -124,11 +130,13 @@ var rareKinds = [explore.RareKinds]sut.RareKind{
 }
 
 // Log turns the events of an execution into transitions.
+// from tells how much of the log is the same as before. The rest is translated anew.
 func (t *Translator) Log(l *sut.Log, from Source) (explore.Execution, error) {
 	outcome, err := Outcome(l)
 	if err != nil {
 		return explore.Execution{}, err
 	}
+	// The translation can go on only from the log before, of the same worker.
 	same := 0
 	if t.from.worker == from.worker && t.from.number+1 == from.number {
 		same = from.Same
@@ -174,6 +182,8 @@ func (t *Translator) lengths() lengths {
 }
 
 // capacities are how long slices of which transitions have parts can become without moving.
+// If one of them changes, a slice has moved, and the parts of earlier transitions refer to the old
+// one.
 func (t *Translator) capacities() [5]int {
 	return [...]int{cap(t.accesses), cap(t.starts), cap(t.enabled), cap(t.needs), cap(t.partners)}
 }
@@ -235,6 +245,7 @@ func (t *Translator) pend(e *sut.Event, partner bool) {
 }
 
 // need adds a wait condition to what was begun last.
+// A condition with nothing to wait for is left out.
 func (t *Translator) need(e *sut.Event, object uint64) {
 	if e.Ready == 0 {
 		return
@@ -254,6 +265,7 @@ func (t *Translator) need(e *sut.Event, object uint64) {
 // intend adds an access that a pending operation would have made.
 func (t *Translator) intend(e *sut.Event, object uint64) {
 	a := access(e, object)
+	// An operation that cannot go on makes nothing ready.
 	if p := &t.pending[len(t.pending)-1]; e.Kind == sut.Pending && !p.Enabled {
 		a.Ready = 0
 	}
@@ -300,6 +312,7 @@ func (t *Translator) cut(kept int, before [5]int) {
 
 // cutPending hands each pending operation what it waited for and would have accessed, and tells
 // partners from the others.
+// The slices share the translator's memory, like those of transitions.
 func (t *Translator) cutPending() {
 	t.partners, t.execution.Pending = t.partners[:0], t.execution.Pending[:0]
 	for i := range t.pending {
@@ -360,6 +373,7 @@ func Outcome(l *sut.Log) (explore.Outcome, error) {
 }
 
 // Size is about how many bytes a translator holds.
+// The size counts capacities, since that is what a kept translator takes.
 func (t *Translator) Size() int {
 	accesses, pendings := cap(t.accesses)+cap(t.intended), cap(t.pending)
 	return cap(t.execution.Transitions)*int(unsafe.Sizeof(explore.Transition{})) +
