@@ -54,6 +54,28 @@ func TestEarlyTimersOfAnExecution(t *testing.T) {
 	}
 }
 
+// TestEarlyTimersAreShort: a schedule has timers fire early that are due within a second, and no
+// others; the environment has any.
+func TestEarlyTimersAreShort(t *testing.T) {
+	p, err := buildProgram("testdata/early", filepath.Join(tree, "early"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		scenario        string
+		schedule, world int
+		fails           bool
+	}{
+		{"second", 0, 0, false}, {"second", 1, 0, true}, {"hour", 2, 0, false}, {"hour", 0, 1, true},
+		{"hour", 2, 1, false}, {"hour", 1, 1, true},
+	} {
+		o := sut.Options{Args: []string{c.scenario}, Environment: sut.Environment{EarlyTimers: c.world}}
+		if prefix := failing(t, p, o, randomSearch(200, 1), c.schedule); (prefix != nil) != c.fails {
+			t.Errorf("%+v: fails after %v", c, prefix)
+		}
+	}
+}
+
 // recalled has a check take over a violation that was saved with so many early timers.
 func recalled(t *testing.T, p *sut.Program, args []string, r *report.Recording, early int) error {
 	t.Helper()

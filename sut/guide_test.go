@@ -111,9 +111,10 @@ func TestHoldsEndWhereOthersWaitInLoops(t *testing.T) {
 }
 
 // TestEarlyTimersOfASchedule: what a schedule allows for one execution is what the environment
-// allows for all, and nothing is left of it in the next execution.
+// allows for all, where all timers are due within a second, and nothing is left of it in the next
+// execution.
 func TestEarlyTimersOfASchedule(t *testing.T) {
-	for _, scenario := range []string{"timers", "primitives", "sealed", "deadline", "stopwatch"} {
+	for _, scenario := range []string{"short timers", "primitives", "sealed", "in a second", "stopwatch"} {
 		w := start(t, sut.Snapshot, scenario)
 		for early := range 3 {
 			other := startIn(t, sut.Snapshot, sut.Environment{EarlyTimers: early}, scenario)

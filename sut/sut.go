@@ -38,7 +38,7 @@ type Schedule struct {
 	Walk         *Walk
 	Rare         []Rare // with a Seed: rare events, in no order
 	// EarlyTimers is how often the clock may advance although goroutines can go on, if that is more
-	// often than the Environment allows.
+	// often than the Environment allows. Then it does so only for timers due within a second.
 	EarlyTimers int
 	Preemptions *int // greatest number beyond Prefix; nil: any
 	Delays      *int // likewise

@@ -82,6 +82,8 @@ var scenarios = map[string]func(){
 		done.Store(true)
 		time.Sleep(2 * time.Second)
 	},
+	"second": func() { answered(time.Second) },
+	"hour":   func() { answered(time.Hour) },
 	"broken": func() { // fails whatever the timer does
 		var x, y atomic.Int32
 		go func() { time.Sleep(time.Second); y.Store(1) }()
@@ -115,3 +117,14 @@ var scenarios = map[string]func(){
 }
 
 func main() { scenarios[os.Args[1]]() }
+
+// answered fails if a timer fires before the answer has come.
+func answered(most time.Duration) {
+	answer := make(chan int, 1)
+	go func() { answer <- 1 }()
+	select {
+	case <-answer:
+	case <-time.After(most):
+		panic("no answer")
+	}
+}

@@ -27,7 +27,8 @@ type Schedule struct {
 	Limits Limits
 	// EarlyTimers is how often the clock may advance although goroutines can go on. Where the
 	// worker allows that for every execution, the greater number holds. Without a Seed it does so
-	// only where Prefix has it, or when nothing else that is awake can go on.
+	// only where Prefix has it, or when nothing else that is awake can go on. What the schedule
+	// allows reaches only timers that are due within a second.
 	EarlyTimers int
 }
 

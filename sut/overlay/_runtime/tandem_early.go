@@ -13,6 +13,8 @@ var tandemClock struct {
 	g g // stands for the clock among the goroutines that can be scheduled
 	// How often it may advance early in this execution, and still may.
 	allowed, left uint64
+	// How far it may advance early, in nanoseconds; 0: any time.
+	horizon int64
 	// How often it was looked at since the last operation.
 	reads uint32
 }
@@ -23,11 +25,19 @@ func tandemStartClock() {
 	if tandemClock.allowed == 0 {
 		return
 	}
-	tandemClock.left = tandemClock.allowed
+	tandemClock.left, tandemClock.horizon = tandemClock.allowed, 0
+	if tandemClock.allowed > sh.environment.earlyTimers {
+		tandemClock.horizon = tandemEarlyHorizon
+	}
 	t := &tandemClock.g.tandem
 	t.id, t.order, t.choices = clockGoroutine, 1<<31-1, 1
 	tandemParkClock()
 }
+
+// tandemEarlyHorizon is how long a timer may have to run that fires early because a schedule allows
+// it, and not the environment. A goroutine can be late by a second on a busy machine. That it is
+// late by a minute, where others wait no longer, is not what a search is to tell unasked.
+const tandemEarlyHorizon = 1e9
 
 func tandemParkClock() {
 	t := &tandemClock.g.tandem
@@ -41,10 +51,17 @@ func tandemParkClock() {
 //go:nosplit
 func tandemClockReady() uint8 {
 	ts := &getg().m.p.ptr().timers
-	if int32(ts.len.Load())-ts.zombies.Load() > 0 {
+	if int32(ts.len.Load())-ts.zombies.Load() > 0 && tandemIsSoon(ts.wakeTime()) {
 		return readyFree
 	}
 	return 0
+}
+
+// tandemIsSoon reports whether the clock may advance early to a time.
+//
+//go:nosplit
+func tandemIsSoon(when int64) bool {
+	return tandemClock.horizon == 0 || when-tandem.now <= tandemClock.horizon
 }
 
 // tandemAdvanceEarly is the transition of the clock, which has just been picked.
@@ -52,7 +69,9 @@ func tandemAdvanceEarly(pp *p) {
 	pp.timers.lock()
 	pp.timers.adjust(tandem.now, true) // those that have been stopped do not count
 	pp.timers.unlock()
-	tandem.now = max(tandem.now, pp.timers.wakeTime())
+	if first := pp.timers.wakeTime(); tandemIsSoon(first) { // else only one that was stopped had been
+		tandem.now = max(tandem.now, first)
+	}
 	tandemRecord(record{kind: recordTick, op: opAdvance, number: tickEarly,
 		a: uint64(tandem.now - tandemEpoch)})
 	pp.timers.check(tandem.now, nil)

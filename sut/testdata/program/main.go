@@ -48,7 +48,8 @@ var scenarios = map[string]func(){
 	"assert":       func() { tandem.Assert(1 > 2, "one is ", "small") },
 	"fatal":        func() { var m sync.Mutex; m.Unlock() },
 	"choose":       func() { fmt.Print(tandem.Choose(3), tandem.Choose(2)) },
-	"timers":       timers,
+	"timers":       func() { timers(time.Minute) },
+	"short timers": func() { timers(10 * time.Millisecond) },
 	"date":         date,
 	"select":       selects,
 	"primitives":   primitives,
@@ -81,7 +82,8 @@ var scenarios = map[string]func(){
 	"random":      random,
 	"sealed":      sealed,
 	"echo":        echo,
-	"deadline":    deadline,
+	"deadline":    func() { deadline(time.Minute) },
+	"in a second": func() { deadline(time.Second) },
 	"closereader": closeReader,
 	"exchanges":   exchanges,
 	"goroutines": func() {
@@ -129,13 +131,13 @@ func deadlock() {
 	<-done
 }
 
-// timers takes an hour of virtual time, and says what fired when.
-func timers() {
+// timers takes ninety units of virtual time, and says what fired when.
+func timers(unit time.Duration) {
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*unit)
 	defer cancel()
-	ticker := time.NewTicker(20 * time.Minute)
-	after := time.After(30 * time.Minute)
+	ticker := time.NewTicker(20 * unit)
+	after := time.After(30 * unit)
 	var said []string
 	for {
 		select {
@@ -373,10 +375,10 @@ func echo() {
 	}
 }
 
-func deadline() {
+func deadline(most time.Duration) {
 	c := dial()
 	start := time.Now()
-	c.SetReadDeadline(start.Add(time.Minute))
+	c.SetReadDeadline(start.Add(most))
 	_, err := c.Read(make([]byte, 1))
 	var timeout net.Error
 	fmt.Print(errors.As(err, &timeout) && timeout.Timeout(), " ", time.Since(start))
