@@ -28,7 +28,10 @@ func addDial(steps []report.Step, goroutine int, d sut.Dial) {
 		}
 		if rest, ok := strings.CutPrefix(step.Operation, operation.String()); ok && step.Object == "" &&
 			(rest == "" || rest[0] == ',') {
-			step.Operation = dialText(d, operation) + rest
+			// How the peers behave leaves no room; the exchange below the step has the address.
+			if rest == "" || d.Result != 0 {
+				step.Operation = dialText(d, operation) + rest
+			}
 			return
 		}
 		if !strings.HasPrefix(step.Operation, "network: ") { // a fault is chosen after it has begun
