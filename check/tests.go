@@ -31,8 +31,12 @@ type TestOptions struct {
 // TestVerdict is what was found out about a test function or a subtest.
 type TestVerdict struct {
 	report.Test
-	Recording *report.Recording // of a violation
+	Recording *report.Recording // of the first violation
+	All       []TestViolation   // of the test itself, in the order in which they were found
 }
+
+// TestViolation is an execution in which a test failed.
+type TestViolation = gotest.Violation
 
 // ErrNoMatch is the error of a pattern that no test matches.
 var ErrNoMatch = errors.New("no tests to run")
@@ -54,7 +58,7 @@ func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) err
 		return err
 	}
 	suite := &gotest.Suite{
-		Search: o.search, Together: o.Together, Skip: o.Skip,
+		Search: o.search, Violations: min(o.Violations, MaxViolations), Together: o.Together, Skip: o.Skip,
 		Tell: func(v gotest.Verdict) error { return tell(TestVerdict(v)) },
 	}
 	matched, err := suite.Check(ctx, names, pattern)
@@ -87,8 +91,8 @@ func searchGroup(ctx context.Context, o Options, g *gotest.Group) (gotest.Found,
 	r, err := newRun(ctx, o, interest{
 		enough: g.Enough,
 		kind:   func(log *sut.Log, outcome explore.Outcome) string { return g.Kind(log.Stdout, outcome) },
-		judge: func(log *sut.Log, isViolation bool) ([]string, error) {
-			return g.Judge(log.Stdout, isViolation)
+		judge: func(log *sut.Log, isViolation bool, signature string) ([]string, error) {
+			return g.Judge(log.Stdout, isViolation, signature)
 		},
 		blame: func(log *sut.Log) []string { return g.Blame(log.Stdout) },
 	})
@@ -105,7 +109,7 @@ func searchGroup(ctx context.Context, o Options, g *gotest.Group) (gotest.Found,
 		found.Missed, found.Vacuous, found.Early = result.Missed, result.Vacuous, result.Counts.Early
 		for _, v := range result.Violations {
 			found.Violations = append(found.Violations, gotest.Violation{
-				Counterexample: v.Counterexample, Recording: v.Recording})
+				Summary: v.Summary, Counterexample: v.Counterexample, Recording: v.Recording})
 		}
 	}
 	return found, err

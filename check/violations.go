@@ -21,7 +21,7 @@ type interest struct {
 	kind func(*sut.Log, explore.Outcome) string
 	// judge returns the tests that a violation is one of, if it is to be kept. With nil
 	// distinct violations are, as many as are looked for.
-	judge func(log *sut.Log, isViolation bool) (tests []string, err error)
+	judge func(log *sut.Log, isViolation bool, signature string) (tests []string, err error)
 	blame func(log *sut.Log) (tests []string) // that a violation is one of
 }
 
@@ -37,7 +37,7 @@ type violation struct {
 // collector has what a check has found so far, in the order of the search.
 type collector struct {
 	most      int // how many distinct violations are looked for; 0 and 1 are the same
-	judge     func(log *sut.Log, isViolation bool) (tests []string, err error)
+	judge     func(log *sut.Log, isViolation bool, signature string) (tests []string, err error)
 	blame     func(log *sut.Log) (tests []string)
 	list      []*violation
 	distinct  map[string]*violation // by kind, if several are looked for
@@ -65,7 +65,7 @@ func (f *collector) account(r *execution.Result) error {
 	case f.judge == nil:
 		f.collect(r.Kind, r.Kept, 1)
 	case r.Kept != nil:
-		tests, err := f.judge(&r.Kept.Log, r.Violation)
+		tests, err := f.judge(&r.Kept.Log, r.Violation, r.Signature)
 		if err != nil || len(tests) == 0 {
 			return err
 		}

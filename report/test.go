@@ -14,6 +14,7 @@ type Test struct {
 	Executions     int    // of the search that it was part of
 	Elapsed        time.Duration
 	Counterexample *Counterexample // of a violation by the test itself, not by its subtests
+	Violations     []Violation     // of the test itself, if several are looked for
 	Missed         Missed          // of the search
 	Early          int             // executions of it in which timers could fire early
 }

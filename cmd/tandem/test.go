@@ -27,6 +27,8 @@ type testFlags struct {
 	short bool
 	// together explores parallel subtests with each other.
 	together bool
+	// several is how many distinct violations are looked for in each test: a number, or all.
+	several string
 	// junit is a file for the verdicts; empty: none.
 	junit string
 
@@ -67,6 +69,8 @@ explored together, which also finds what goes wrong between them.`,
 	p.BoolVar(&f.short, "short", false, "have the tests run in their short mode")
 	p.BoolVar(&f.together, "together", false,
 		"explore subtests that call t.Parallel together, in all orders, and not each by itself")
+	p.StringVar(&f.several, "violations", "1",
+		"how many distinct violations to look for in each test: `n` or all; each has a file of its own")
 	p.StringVar(&f.junit, "junit", "", "write the verdicts to `file` in the format of JUnit")
 	return c
 }
@@ -201,6 +205,9 @@ func (f *testFlags) validate(given func(flag string) bool) error {
 // yet.
 func (f *testFlags) job(pkg string, args []string, config configs.Config) (*check.Job, error) {
 	request, err := f.request(pkg, args, config)
+	if err == nil {
+		request.Violations, err = parseViolations(f.several)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -268,20 +275,37 @@ func output(err error) error {
 // directory. The name has at most 200 bytes, so that there is room for a number. Files of earlier
 // runs are replaced.
 func (f *testFlags) keep(warn io.Writer, p check.Package, v *check.TestVerdict) error {
-	if v.Recording == nil {
-		return nil
+	several := len(v.All) > 1
+	for i := range v.All {
+		one, number := &v.All[i], 0
+		if several {
+			number = i + 1
+		}
+		file, err := f.keepOne(warn, p, v.Name, number, one.Recording)
+		if err != nil {
+			return err
+		}
+		one.Counterexample.ReplayCommand = "tandem replay " + file
+		if one.Summary.File = file; several {
+			v.Violations = append(v.Violations, one.Summary)
+		}
 	}
-	name := strings.Map(letterOfFile, p.ShortName+"."+v.Name)
+	return nil
+}
+
+// keepOne writes a counterexample of a test, with a number unless that is 0. It returns the file.
+func (f *testFlags) keepOne(
+	warn io.Writer, p check.Package, test string, number int, r *report.Recording,
+) (string, error) {
+	name := strings.Map(letterOfFile, p.ShortName+"."+test)
 	// The limit of most file systems is 255 bytes.
 	name = name[:min(len(name), 200)]
-	file := counterexampleFile(warn, name, v.Recording, func(file string) bool { return f.files[file] })
-	f.files[file] = true
-	file, err := keepRecording(warn, file, v.Recording)
-	if err != nil {
-		return err
+	if number > 0 {
+		name = fmt.Sprintf("%s.%d", name, number)
 	}
-	v.Counterexample.ReplayCommand = "tandem replay " + file
-	return nil
+	file := counterexampleFile(warn, name, r, func(file string) bool { return f.files[file] })
+	f.files[file] = true
+	return keepRecording(warn, file, r)
 }
 
 // letterOfFile replaces what a shell or a file system could take for something else. So does it

@@ -133,6 +133,7 @@ func TestFilesOfTests(t *testing.T) {
 			Expect:  report.Expectation{Outcome: "panic", EventLog: "0123"},
 		}}
 		v.Name, v.Counterexample = name, &report.Counterexample{}
+		v.All = []check.TestViolation{{Counterexample: v.Counterexample, Recording: v.Recording}}
 		if err := f.keep(io.Discard, check.Package{ImportPath: "a/q", ShortName: "q"}, &v); err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func WriteTestPackage(w io.Writer, t report.TestPackage, options report.Options)
 		if test.Counterexample != nil {
 			p.Print("")
 			p.Line(printer.Bold, "=== "+words.Printable(test.Name))
-			printCounterexample(p, test.Counterexample)
+			printTest(p, test)
 			p.Print("")
 		}
 	}
@@ -65,6 +65,17 @@ func WriteTestPackage(w io.Writer, t report.TestPackage, options report.Options)
 	}
 	_, err := w.Write(p.Bytes())
 	return err
+}
+
+// printTest prints the violation of a test, or, if there are several, a table of them.
+func printTest(p *printer.Printer, t report.Test) {
+	if len(t.Violations) > 1 {
+		run := t.Counterexample.Run
+		run.Args = []string{t.Name}
+		printViolations(p, run, t.Violations)
+		return
+	}
+	printCounterexample(p, t.Counterexample)
 }
 
 // holding is how many tests hold.

@@ -16,6 +16,13 @@ import (
 func WriteViolations(w io.Writer, run report.Run, violations []report.Violation,
 	options report.Options) error {
 	p := printer.New(options)
+	printViolations(p, run, violations)
+	_, err := w.Write(p.Bytes())
+	return err
+}
+
+// printViolations prints all distinct violations of a search, and what is known of that.
+func printViolations(p *printer.Printer, run report.Run, violations []report.Violation) {
 	headline := run
 	if len(violations) > 0 {
 		headline.Reason = title(violations[0])
@@ -32,8 +39,6 @@ func WriteViolations(w io.Writer, run report.Run, violations []report.Violation,
 	printMissing(p, run)
 	run.Reason = "" // has been said
 	printSummary(p, run)
-	_, err := w.Write(p.Bytes())
-	return err
 }
 
 // title is what a violation is, in a line.

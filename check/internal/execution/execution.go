@@ -13,6 +13,7 @@ type Result struct {
 	Kind      string // what is to be judged; "" if nothing is
 	Kept      *Kept  // the execution, unless one of its kind has been reported
 	Violation bool   // it is one
+	Signature string // what tells the violation apart, if both that and Kind are asked for
 	Limit     string // that cut it off, unless another was reported that it had cut off
 	Limited   string // the same, and where it was then
 	Checked   bool   // it was run twice more

@@ -36,7 +36,7 @@ type Config struct {
 	SelfCheck int  // the first and then one of so many executions is run twice more; 0: none is
 
 	// Kind says which executions are alike: the first of each kind is kept, those of kind "" are
-	// not. With nil, violations are; Distinct says whether they are told apart.
+	// not. With nil, violations are. Distinct says whether violations of a kind are told apart.
 	Kind     func(*sut.Log, explore.Outcome) string
 	Distinct bool
 }

@@ -41,7 +41,13 @@ func (x *Executor) classify(log *sut.Log, outcome explore.Outcome, r *execution.
 	r.Violation = outcome.Violation()
 	switch {
 	case x.config.Kind != nil:
-		r.Kind = x.config.Kind(log, outcome)
+		if r.Kind = x.config.Kind(log, outcome); r.Violation && x.config.Distinct {
+			kept = x.Keep(log)
+			var s narrate.Signature
+			s, err = x.Signature(&kept.Log)
+			r.Signature = s.Key
+			r.Kind += " " + s.Key
+		}
 	case r.Violation && !x.config.Distinct:
 		r.Kind = violated
 	case r.Violation:

@@ -29,6 +29,7 @@ type Found struct {
 
 // Violation is an execution in which tests failed.
 type Violation struct {
+	Summary        report.Violation
 	Counterexample *report.Counterexample
 	Recording      *report.Recording
 }
@@ -36,7 +37,8 @@ type Violation struct {
 // Verdict is what was found out about a test function or a subtest.
 type Verdict struct {
 	report.Test
-	Recording *report.Recording // of a violation
+	Recording *report.Recording // of the first violation
+	All       []Violation       // of the test itself; in the order in which they were found
 }
 
 // Group is a test and those of its subtests that are explored together with it: all but those
@@ -49,8 +51,12 @@ type Group struct {
 	tests    []string        // in the order in which they first started
 	apart    []string        // children of name that are to be checked by themselves
 	skips    map[string]bool // tests that have ended by skipping themselves
-	failed   map[string]int  // the violation that a test has, by its place in Found.Violations
-	kept     int             // violations so far
+	// failed are the violations that a test has, by their places in Found.Violations; at most as
+	// many as are looked for, of which no two have the same signature.
+	failed map[string][]int
+	most   int
+	known  map[string]bool // tests with signatures
+	kept   int             // violations so far
 }
 
 // errSubtestsFirst ends a search at its first execution: subtests that it has shown are to be
@@ -74,7 +80,9 @@ func (g *Group) flags(patterns []string, skip string) []string {
 
 // Reset makes the group as it was before it was searched.
 // Names and settings stay.
-func (g *Group) Reset() { *g = Group{name: g.name, together: g.together, done: g.done} }
+func (g *Group) Reset() {
+	*g = Group{name: g.name, most: g.most, together: g.together, done: g.done}
+}
 
 // apartAfter lists the subtests to be searched by themselves first, after a search that has ended
 // with this error. An execution that did what cannot be checked shows some, too: it may be one of
@@ -109,12 +117,12 @@ func (g *Group) Kind(stdout []byte, outcome explore.Outcome) string {
 }
 
 // Judge looks at what an execution says about the tests. It returns new ones among those that the
-// violation is one of. An error ends the search.
-func (g *Group) Judge(stdout []byte, isViolation bool) (tests []string, err error) {
+// violation is one of, which the signature tells from others. An error ends the search.
+func (g *Group) Judge(stdout []byte, isViolation bool, signature string) (tests []string, err error) {
 	p := readProgress(stdout)
 	// The first execution decides which subtests are searched apart.
 	if g.tests == nil {
-		g.skips, g.failed = map[string]bool{}, map[string]int{}
+		g.skips, g.failed, g.known = map[string]bool{}, map[string][]int{}, map[string]bool{}
 		g.apart = p.children(g.name, g.together)
 		// One subtest alone gains nothing from a search of its own.
 		if len(g.apart) > 0 && len(p.below(g.name))+len(g.done) > 1 {
@@ -136,8 +144,9 @@ func (g *Group) Judge(stdout []byte, isViolation bool) (tests []string, err erro
 	}
 	// A violation is kept once for all the tests that it is new for.
 	for _, name := range p.blamed(g.name) {
-		if _, known := g.failed[name]; !known {
-			g.failed[name] = g.kept
+		key := name + "\n" + signature
+		if !g.known[key] && len(g.failed[name]) < max(g.most, 1) {
+			g.known[key], g.failed[name] = true, append(g.failed[name], g.kept)
 			tests = append(tests, name)
 		}
 	}
@@ -157,7 +166,7 @@ func (g *Group) Blame(stdout []byte) []string {
 // It stops when each test without subtests has failed: only those can still change.
 func (g *Group) Enough(explore.Verdict) string {
 	for _, name := range g.tests {
-		_, failed := g.failed[name]
+		failed := len(g.failed[name]) >= max(g.most, 1)
 		if !failed && !slices.ContainsFunc(g.tests, func(t string) bool {
 			return strings.HasPrefix(t, name+"/")
 		}) {
@@ -166,6 +175,9 @@ func (g *Group) Enough(explore.Verdict) string {
 	}
 	if len(g.tests) == 0 && len(g.failed) == 0 {
 		return ""
+	}
+	if g.most > 1 {
+		return fmt.Sprintf("the search stopped at %d distinct violations", g.most)
 	}
 	return "the search stopped at the first violation"
 }
@@ -209,12 +221,15 @@ func (g *Group) verdict(name string, found Found, failure error, below report.Ve
 	if name == g.name {
 		v.Missed, v.Early = found.Missed, found.Early
 	}
-	own, failed := g.failed[name]
+	for _, own := range g.failed[name] {
+		if own < len(found.Violations) {
+			v.All = append(v.All, found.Violations[own])
+		}
+	}
 	switch {
-	case failed && own < len(found.Violations):
-		violation := found.Violations[own]
+	case len(v.All) > 0:
 		v.Verdict, v.Reason = report.Violated, found.Verdict.Reason
-		v.Counterexample, v.Recording = violation.Counterexample, violation.Recording
+		v.Counterexample, v.Recording = v.All[0].Counterexample, v.All[0].Recording
 	case below == report.Violated:
 		v.Verdict, v.Reason = report.Violated, "a subtest is violated"
 	case failure != nil:

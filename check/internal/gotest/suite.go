@@ -20,6 +20,8 @@ const maxSubtests = 10_000
 type Suite struct {
 	// Search explores the executions of a group with flags of the test binary that select it.
 	Search func(ctx context.Context, g *Group, flags []string) (Found, error)
+	// Violations is how many distinct ones are looked for in each test; 0 counts as 1.
+	Violations int
 	// Together: subtests that call t.Parallel are explored together with the test that they are
 	// part of. Else each is explored by itself, like those that do not.
 	Together bool
@@ -73,7 +75,7 @@ func (s *Suite) check(ctx context.Context, name string, patterns []string) (repo
 	worst := report.Holds
 	var done []string
 	for {
-		g := &Group{name: name, together: s.Together, done: done}
+		g := &Group{name: name, most: max(s.Violations, 1), together: s.Together, done: done}
 		found, failure := s.Search(ctx, g, g.flags(patterns, s.Skip))
 		if apart := g.apartAfter(found, failure); len(apart) > 0 && len(done) < maxSubtests {
 			verdict, err := s.checkSubtests(ctx, apart, patterns)

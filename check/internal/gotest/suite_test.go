@@ -38,10 +38,11 @@ func TestSuite(t *testing.T) {
 			}
 			stdout := output(executions[name])
 			isViolation := strings.Contains(executions[name], "FAIL")
-			failed, err := g.Judge(stdout, isViolation)
+			failed, err := g.Judge(stdout, isViolation, "")
 			found := Found{Verdict: explore.Verdict{Executions: 1, Complete: !isViolation}}
 			for range min(len(failed), 1) {
-				found.Violations = append(found.Violations, Violation{&report.Counterexample{}, nil})
+				shown := Violation{Counterexample: &report.Counterexample{}}
+				found.Violations = append(found.Violations, shown)
 			}
 			return found, err
 		},
@@ -133,7 +134,7 @@ func TestSuiteParallel(t *testing.T) {
 				name := strings.ReplaceAll(strings.Join(flags, " but "), "-test.run=", "")
 				name = strings.ReplaceAll(name, "-test.skip=", "")
 				searched = append(searched, name)
-				_, err := g.Judge(output(executions[name]), false)
+				_, err := g.Judge(output(executions[name]), false, "")
 				return Found{Verdict: explore.Verdict{Executions: 1, Complete: true}}, err
 			},
 			Tell: func(v Verdict) error {
@@ -157,6 +158,34 @@ func TestSuiteParallel(t *testing.T) {
 		if diff := cmp.Diff(want, told); diff != "" {
 			t.Errorf("together %v, told (-want +got):\n%s", together, diff)
 		}
+	}
+}
+
+// TestSeveralViolations: of each test as many violations are kept as are looked for, of which no
+// two have the same signature; then the search has found enough.
+func TestSeveralViolations(t *testing.T) {
+	fails := output("@=== RUN   TestA\n@--- FAIL: TestA (0.00s)\n")
+	g := &Group{name: "TestA", most: 2}
+	for i, c := range []struct {
+		signature string
+		kept      int
+		enough    bool
+	}{{"a", 1, false}, {"a", 1, false}, {"b", 2, true}, {"c", 2, true}} {
+		if _, err := g.Judge(fails, true, c.signature); err != nil {
+			t.Fatal(err)
+		}
+		if reason := g.Enough(explore.Verdict{}); g.kept != c.kept || (reason != "") != c.enough {
+			t.Errorf("after %d violations: %d kept, enough: %q", i+1, g.kept, reason)
+		}
+	}
+	found := Found{Violations: []Violation{
+		{Counterexample: &report.Counterexample{}, Summary: report.Violation{Message: "a"}},
+		{Counterexample: &report.Counterexample{}, Summary: report.Violation{Message: "b"}},
+	}}
+	list := g.verdicts(found, nil, report.Holds, 0)
+	if len(list) != 1 || len(list[0].All) != 2 || list[0].All[1].Summary.Message != "b" ||
+		list[0].Counterexample != found.Violations[0].Counterexample {
+		t.Errorf("%+v", list)
 	}
 }
 

@@ -1,6 +1,7 @@
 package narrate
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -28,6 +29,7 @@ type Signature struct {
 	outcome sut.Outcome
 	message string
 	places  []string // sorted, none twice; in words
+	said    string   // by the test that fails, in a line
 	Key     string   // the same for executions that show the same violation
 }
 
@@ -57,6 +59,9 @@ func SignatureOf(p *sut.Program, log *sut.Log) Signature {
 		}
 	case sut.Exited:
 		s.message, places = exitOf(p, log)
+		if p.Tests {
+			s.said = strings.TrimSpace(failingLine(p.Dir, gotest.Failures(log.Stdout)))
+		}
 	}
 	s.message = strings.TrimSpace(s.message)
 	keys := make([]string, len(places))
@@ -263,5 +268,7 @@ func (s Signature) Summary() report.Violation {
 	for _, prefix := range []string{"panic: ", "fatal error: "} {
 		message = strings.TrimPrefix(message, prefix)
 	}
-	return report.Violation{Outcome: s.outcome.String(), Message: message, Places: s.places}
+	return report.Violation{
+		Outcome: s.outcome.String(), Message: cmp.Or(s.said, message), Places: s.places,
+	}
 }
