@@ -199,7 +199,7 @@ func (s *Set) allMissing(group *peers.Group) bool {
 // isOwn reports whether the program serves an address, though perhaps not when it is dialled.
 func (s *Set) isOwn(at target) bool {
 	return s.own[at] || slices.ContainsFunc(s.served, func(a proxy.Address) bool {
-		return at.name == "" && isThere(a, at.Address)
+		return at.name == "" && a.Serves(at.Address)
 	})
 }
 
@@ -211,24 +211,9 @@ func isConfigured(at target, group *peers.Group) bool {
 	}
 	for _, p := range group.Peers {
 		listens, _ := p.Addresses() // what is wrong with them was found before
-		if slices.ContainsFunc(listens, func(a proxy.Address) bool { return isThere(a, at.Address) }) {
+		if slices.ContainsFunc(listens, func(a proxy.Address) bool { return a.Serves(at.Address) }) {
 			return true
 		}
 	}
 	return false
-}
-
-// isThere reports whether who listens at an address is meant by another one. The loopback addresses
-// of IPv4 and IPv6 stand for each other: localhost leads to both.
-// The dialled address must be a loopback one, since the peers are nowhere else.
-func isThere(listens, dialled proxy.Address) bool {
-	if listens.Network != dialled.Network {
-		return false
-	}
-	if listens.Network.IsUnix() {
-		return listens.Path == dialled.Path
-	}
-	at, to := listens.At.Addr(), dialled.At.Addr()
-	return listens.At.Port() == dialled.At.Port() && to.IsLoopback() &&
-		(at == to || at.IsUnspecified() || at.Is6() != to.Is6())
 }

@@ -49,13 +49,13 @@ func (c *Config) logLimit() string {
 	return limit + ", which cannot be raised)"
 }
 
-// waitsForClients notes where a program waits for clients that nobody is: it is in no deadlock.
-// It reports whether there are such places. With configured clients it never does.
+// waitsForClients notes where a program waits for clients that nobody is. It reports whether they
+// could end what looks like a deadlock; a deadlock besides is one whoever comes.
 func (c *Config) waitsForClients(log *sut.Log) bool {
 	if c.Worker.Environment.Clients > 0 {
 		return false // they do not come, or wait themselves
 	}
-	at := narrate.WaitsForClients(log)
+	at, isDeadlock := narrate.WaitsForClients(log)
 	c.Dials.Wait(at)
-	return len(at) > 0
+	return len(at) > 0 && !isDeadlock
 }

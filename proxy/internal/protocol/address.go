@@ -352,3 +352,17 @@ func AddressOf(n Network, from unix.Sockaddr) Address {
 	}
 	return a
 }
+
+// Serves reports whether who listens at an address is meant by one that is dialled. The loopback
+// addresses of IPv4 and IPv6 stand for each other: localhost leads to both.
+func (a Address) Serves(dialled Address) bool {
+	if a.Network != dialled.Network {
+		return false
+	}
+	if a.Network.IsUnix() {
+		return a.Path == dialled.Path
+	}
+	at, to := a.At.Addr(), dialled.At.Addr()
+	return a.At.Port() == dialled.At.Port() && to.IsLoopback() &&
+		(at == to || at.IsUnspecified() || at.Is6() != to.Is6())
+}
