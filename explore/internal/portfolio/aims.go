@@ -99,6 +99,7 @@ func (a *aims) learn(e *core.Execution) {
 			break
 		}
 		a.known[h.class] = true
+		h.holds = h.holds[:min(len(h.holds), core.MaxHolds)]
 		a.queue = append(a.queue, h.aim)
 		if first && h.promise == promiseCycle && a.urgent < mostUrgent {
 			a.urgent++

@@ -77,6 +77,83 @@ func TestAimsAreFew(t *testing.T) {
 	}
 }
 
+// crowd is the log of an execution of main and many goroutines, each of which does the same at the
+// places 1, 2, ... to objects of which the function says which.
+func crowd(goroutines int, kinds []core.AccessKind, ready uint8,
+	object func(goroutine, place int) core.ObjectID) *core.Execution {
+	e := &core.Execution{}
+	main := core.Transition{Action: core.Action{Goroutine: 1}, Choices: 1}
+	for i := range goroutines {
+		main.Starts = append(main.Starts, core.GoroutineID(i+2))
+	}
+	e.Transitions = append(e.Transitions, main)
+	for i := range goroutines {
+		for place, kind := range kinds {
+			x := core.Transition{Action: core.Action{Goroutine: core.GoroutineID(i + 2)}, Choices: 1,
+				Place: uint64(place + 1)}
+			a := core.Access{Object: object(i, place), Kind: kind}
+			if ready != 0 && place < len(kinds)/2 { // it locks, and unlocks later
+				x.Needs = []core.Need{{Object: a.Object, Mask: ready}}
+				a.Ready = ready
+			}
+			x.Accesses = []core.Access{a}
+			e.Transitions = append(e.Transitions, x)
+		}
+	}
+	return e
+}
+
+// TestHoldsAreFew: no schedule holds more goroutines than a schedule can, however many there are.
+func TestHoldsAreFew(t *testing.T) {
+	const goroutines = 1100
+	const read, write = core.Read, core.Write
+	for name, e := range map[string]*core.Execution{
+		"between": crowd(goroutines, []core.AccessKind{read, write}, 0,
+			func(int, int) core.ObjectID { return 1 }),
+		"cycle": crowd(goroutines, []core.AccessKind{write, write, write, write}, core.ReadyExclusive,
+			func(i, place int) core.ObjectID {
+				return core.ObjectID((i+[]int{0, 1, 1, 0}[place])%goroutines + 1)
+			}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			beyond := false
+			for _, h := range find(e, false) {
+				beyond = beyond || len(h.holds) > core.MaxHolds
+			}
+			if !beyond {
+				t.Error("no hint is beyond the limit")
+			}
+			a, most := newAims(core.Limits{}, 0), 0
+			for a.learn(e); a.left() > 0; {
+				most = max(most, len(a.next().Holds))
+			}
+			if most != core.MaxHolds {
+				t.Errorf("%d goroutines are held by one schedule, the limit is %d", most, core.MaxHolds)
+			}
+		})
+	}
+}
+
+// TestResumeLongAims: what holds more goroutines than a schedule can is left out.
+func TestResumeLongAims(t *testing.T) {
+	saved, again := newAims(core.Limits{}, 0), newAims(core.Limits{}, 0)
+	for _, holds := range []int{1, core.MaxHolds + 1, core.MaxHolds} {
+		list := slices.Repeat([]core.Hold{{Goroutine: 1, Nth: 1}}, holds)
+		saved.queue = append(saved.queue, aim{holds: list})
+	}
+	var e codec.Encoder
+	saved.save(&e, false)
+	d := codec.Decoder{Data: e.Data}
+	if again.resume(&d); d.Problem != "" || again.left() != 2 {
+		t.Fatalf("%s, %d schedules", d.Problem, again.left())
+	}
+	for _, want := range []int{1, core.MaxHolds} {
+		if got := len(again.next().Holds); got != want {
+			t.Errorf("%d holds, want %d", got, want)
+		}
+	}
+}
+
 // TestAimsSaved: what is left is the same after it was saved, and again.
 func TestAimsSaved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -96,8 +96,9 @@ func (a *aims) resume(d *codec.Decoder) {
 				Nth: d.Count(core.MaxTransitions)})
 		}
 		x.after, x.turn = d.Count(core.MaxTransitions), core.DecodeAction(d)
-		x.early = d.Truth()
-		a.queue = append(a.queue, x)
+		if x.early = d.Truth(); len(x.holds) <= core.MaxHolds { // as earlier versions did not see to
+			a.queue = append(a.queue, x)
+		}
 	}
 	a.listed, a.base = a.begun, core.DecodeActions(d)
 	for _, x := range a.queue {
