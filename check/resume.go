@@ -46,6 +46,7 @@ func (r *run) state(counts execution.Counts) *saved.State {
 		Build: r.options.Program.Hash, Counts: counts,
 		Executions: r.options.Search.Verdict().Executions,
 		Limited:    r.found.limited, Contradiction: r.options.contradiction,
+		Dialled: r.config.Dials.Notes(),
 	}
 	state.Counts.Elapsed = r.clock.elapsed()
 	for _, v := range r.found.list {
@@ -86,6 +87,7 @@ func (r *run) resume(s *saved.State) error {
 		}
 	}
 	r.clock.resumed, r.found.limited = s.Counts, s.Limited
+	r.config.Dials.Add(s.Dialled)
 	return nil
 }
 

@@ -161,7 +161,10 @@ func (r *run) pool() *pool.Pool {
 }
 
 // Account implements pool.Ledger.
-func (r *run) Account(result *execution.Result) error { return r.found.account(result) }
+func (r *run) Account(result *execution.Result) error {
+	r.config.Dials.Add(result.Dialled)
+	return r.found.account(result)
+}
 
 // Settle implements pool.Ledger.
 // The saver may be nil.

@@ -25,6 +25,7 @@ type Set struct {
 	reached bool                     // there was a connection, or a message
 	served  []proxy.Address
 	waited  []proxy.Address // by executions that end there, since nobody connects
+	dials   []sut.Dial      // of which the set is made, in their order
 }
 
 // target is what can be dialled: an address, or a name.
@@ -34,44 +35,96 @@ type target struct {
 	name string
 }
 
-// Note looks at the events of an execution. Those before the first ones were there before.
-// first is the index of the first event that differs from the execution before, which was noted
-// already.
-func (s *Set) Note(events []sut.Event, first int) {
-	// A dial is several events in a row. The common part may end inside of it.
-	for first > 0 && first < len(events) && events[first].Kind == sut.Dialled {
-		first-- // a name may have begun there
-	}
-	for i := first; i < len(events); i++ {
+// Notes are what there is to know of an execution, or of several. They can be saved as JSON.
+type Notes struct {
+	Dials   []sut.Dial      `json:"dials,omitempty"`
+	Waited  []proxy.Address `json:"waited,omitempty"` // addresses where it ends, since nobody connects
+	Reached bool            `json:"reached,omitempty"`
+}
+
+// News is what an execution tells that the set does not know, given where it waits for clients; nil
+// if that is nothing. All events are looked at: those that an execution shares with the one before
+// may be news still, since that one need not have been reported.
+func (s *Set) News(events []sut.Event, waited []proxy.Address) *Notes {
+	n := Notes{Waited: waited}
+	for i := range events {
 		switch events[i].Kind {
 		case sut.Dialled:
 			if d, ok := sut.DialAt(events, i); ok {
-				s.add(d)
+				n.Dials = append(n.Dials, d)
 			}
 		// Any answer of a peer shows that somebody was there.
 		case sut.Delivered:
-			s.mu.Lock()
-			s.reached = true
-			s.mu.Unlock()
+			n.Reached = true
 		}
 	}
+	if !s.isNews(&n) {
+		return nil
+	}
+	var own Set // without what the execution repeats
+	own.Add(&n)
+	return own.Notes()
 }
 
-// add takes one dial. A listener of the program is kept apart from what the program dials.
-func (s *Set) add(d sut.Dial) {
+// isNews reports whether notes tell what the set does not know.
+func (s *Set) isNews(n *Notes) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return n.Reached && !s.reached || slices.ContainsFunc(n.Dials, s.isNew) ||
+		slices.ContainsFunc(n.Waited, func(a proxy.Address) bool { return !slices.Contains(s.waited, a) })
+}
+
+// Add takes notes over, and reports whether they told something new. What of several is the first
+// depends on their order.
+func (s *Set) Add(n *Notes) (news bool) {
+	if n == nil || !s.isNews(n) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range n.Dials {
+		s.add(d)
+	}
+	for _, a := range n.Waited {
+		if !slices.Contains(s.waited, a) {
+			s.waited = append(s.waited, a)
+		}
+	}
+	s.reached = s.reached || n.Reached
+	return true
+}
+
+// Notes are all that the set knows: a set to which they are added knows the same.
+func (s *Set) Notes() *Notes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Notes{slices.Clone(s.dials), slices.Clone(s.waited), s.reached}
+}
+
+// isNew reports whether the set does not know what a dial tells. The caller holds the lock.
+func (s *Set) isNew(d sut.Dial) bool {
+	if d.Serves {
+		return !slices.Contains(s.served, d.Address)
+	}
+	at := targetOf(d)
+	_, failed := s.failed[at]
+	return d.Own && !s.own[at] || nobody(d.Result) && !failed || !nobody(d.Result) && !s.reached
+}
+
+// add takes a dial over, if it tells something new. The caller holds the lock.
+func (s *Set) add(d sut.Dial) {
+	if !s.isNew(d) {
+		return
+	}
+	s.dials = append(s.dials, d)
+	if d.Serves {
+		s.served = append(s.served, d.Address)
+		return
+	}
 	if s.failed == nil {
 		s.failed, s.own = map[target]syscall.Errno{}, map[target]bool{}
 	}
-	// The resolver appends the dot of a full name.
-	at := target{d.Address, strings.TrimSuffix(d.Name, ".")}
-	if d.Serves {
-		if !slices.Contains(s.served, d.Address) {
-			s.served = append(s.served, d.Address)
-		}
-		return
-	}
+	at := targetOf(d)
 	// Own says that the program serves the address in this very execution.
 	if d.Own {
 		s.own[at] = true
@@ -84,6 +137,9 @@ func (s *Set) add(d sut.Dial) {
 	}
 }
 
+// targetOf is what was dialled. The resolver appends the dot of a full name.
+func targetOf(d sut.Dial) target { return target{d.Address, strings.TrimSuffix(d.Name, ".")} }
+
 // nobody reports whether a result is that of an address where nobody is.
 // Other errors, such as one of the program's own deadline, say nothing about who is there.
 func nobody(result syscall.Errno) bool {
@@ -93,18 +149,6 @@ func nobody(result syscall.Errno) bool {
 		return true
 	}
 	return false
-}
-
-// Wait notes that an execution ends while the program waits for clients at some addresses.
-// The same address is kept once, however many executions end there.
-func (s *Set) Wait(at []proxy.Address) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range at {
-		if !slices.Contains(s.waited, a) {
-			s.waited = append(s.waited, a)
-		}
-	}
 }
 
 // Found says whom the executions missed, where the peers are those of a group, which may be nil.

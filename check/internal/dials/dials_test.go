@@ -69,7 +69,7 @@ func TestFound(t *testing.T) {
 	} {
 		var s Set
 		for _, d := range c.dials {
-			s.add(d)
+			s.Add(&Notes{Dials: []sut.Dial{d}})
 		}
 		f := s.Found(c.group)
 		var got []string
@@ -86,8 +86,11 @@ func TestFound(t *testing.T) {
 // TestReached: what a peer has sent shows that it is there.
 func TestReached(t *testing.T) {
 	var s Set
-	s.add(sut.Dial{Address: at(t, "127.0.0.1:81"), Result: syscall.ECONNREFUSED})
-	s.Note([]sut.Event{{Kind: sut.Stepped}, {Kind: sut.Delivered}}, 0)
+	s.Add(&Notes{Dials: []sut.Dial{{Address: at(t, "127.0.0.1:81"), Result: syscall.ECONNREFUSED}}})
+	n := s.News([]sut.Event{{Kind: sut.Stepped}, {Kind: sut.Delivered}}, nil)
+	if !s.Add(n) || s.Add(n) || s.News([]sut.Event{{Kind: sut.Delivered}}, nil) != nil {
+		t.Errorf("%+v is to be news, once", n)
+	}
 	if f := s.Found(nil); f.Vacuous != "" || len(f.Dialled) != 1 {
 		t.Errorf("%+v", f)
 	}
@@ -96,9 +99,9 @@ func TestReached(t *testing.T) {
 // TestWaited: addresses for clients are shown as people write them.
 func TestWaited(t *testing.T) {
 	var s Set
-	s.Wait([]proxy.Address{at(t, "[::]:8080"), at(t, "0.0.0.0:81"), at(t, "127.0.0.1:82")})
-	s.Wait([]proxy.Address{at(t, "udp [::]:53")})
-	s.Wait([]proxy.Address{at(t, "[::]:8080")})
+	s.Add(&Notes{Waited: []proxy.Address{at(t, "[::]:8080"), at(t, "0.0.0.0:81"), at(t, "127.0.0.1:82")}})
+	s.Add(&Notes{Waited: []proxy.Address{at(t, "udp [::]:53")}})
+	s.Add(&Notes{Waited: []proxy.Address{at(t, "[::]:8080")}})
 	want := []string{":8080", ":81", "127.0.0.1:82", "udp::53"}
 	if diff := cmp.Diff(want, s.Found(nil).Clients); diff != "" {
 		t.Error(diff)

@@ -3,6 +3,7 @@
 package execution
 
 import (
+	"github.com/tandem-mc/tandem/check/internal/dials"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -10,14 +11,15 @@ import (
 // Result is what somebody may want to know of an execution, beside that it was.
 // Its zero value says that there is nothing to report or count.
 type Result struct {
-	Kind      string // what is to be judged; "" if nothing is
-	Kept      *Kept  // the execution, unless one of its kind has been reported
-	Violation bool   // it is one
-	Signature string // what tells the violation apart, if both that and Kind are asked for
-	Limit     string // that cut it off, unless another was reported that it had cut off
-	Limited   string // the same, and where it was then
-	Checked   bool   // it was run twice more
-	Counts    Counts // of work with the peers
+	Kind      string       // what is to be judged; "" if nothing is
+	Kept      *Kept        // the execution, unless one of its kind has been reported
+	Violation bool         // it is one
+	Signature string       // what tells the violation apart, if both that and Kind are asked for
+	Limit     string       // that cut it off, unless another was reported that it had cut off
+	Limited   string       // the same, and where it was then
+	Checked   bool         // it was run twice more
+	Counts    Counts       // of work with the peers
+	Dialled   *dials.Notes // if they were news when it ran; else nil
 }
 
 // LimitKind is the kind of the first execution that a limit cut off. No other kind is like it.

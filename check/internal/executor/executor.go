@@ -29,7 +29,7 @@ type Config struct {
 	Peers   *driver.Driver // nil: there are none
 	Auditor *audit.Auditor // of scope auto; else nil
 	Modules *modules.Set   // see modules.Finder; may be nil
-	Dials   dials.Set      // of all executions
+	Dials   dials.Set      // of the executions that were reported to the search
 
 	Depth     int  // greatest number of transitions in an execution; 0: no other than the log's
 	Leaks     bool // goroutines that are left blocked for ever are violations
@@ -192,14 +192,15 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	}
 	x.modules.Note(x.config.Program, x.config.Modules, log.Events[from.Same:])
 	translated, err := x.translator.Log(log, from)
-	x.config.Dials.Note(log.Events, from.Same)
 	if log.EarlyTimers > 0 {
 		x.counts.Early = 1
 	}
+	waited, isNoDeadlock := x.config.waitsForClients(log)
 	// A deadlock that only waits for clients is no violation of the program.
-	if err == nil && x.config.waitsForClients(log) {
+	if err == nil && isNoDeadlock {
 		translated.Outcome = explore.Completed
 	}
+	dialled := x.config.Dials.News(log.Events, waited) // find runs others
 	if err == nil {
 		err = x.auditSample(schedule, len(translated.Transitions))
 	}
@@ -207,7 +208,7 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 		return explore.Execution{}, nil, err
 	}
 	r, err := x.find(log, translated.Outcome, known)
-	if r.Checked, r.Counts = checked, x.counts; r == (execution.Result{}) {
+	if r.Checked, r.Counts, r.Dialled = checked, x.counts, dialled; r == (execution.Result{}) {
 		return translated, nil, err
 	}
 	return translated, &r, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -49,13 +50,12 @@ func (c *Config) logLimit() string {
 	return limit + ", which cannot be raised)"
 }
 
-// waitsForClients notes where a program waits for clients that nobody is. It reports whether they
-// could end what looks like a deadlock; a deadlock besides is one whoever comes.
-func (c *Config) waitsForClients(log *sut.Log) bool {
+// waitsForClients says where a program waits for clients that nobody is, and whether they could end
+// what looks like a deadlock; a deadlock besides is one whoever comes.
+func (c *Config) waitsForClients(log *sut.Log) (at []proxy.Address, isNoDeadlock bool) {
 	if c.Worker.Environment.Clients > 0 {
-		return false // they do not come, or wait themselves
+		return nil, false // they do not come, or wait themselves
 	}
 	at, isDeadlock := narrate.WaitsForClients(log)
-	c.Dials.Wait(at)
-	return len(at) > 0 && !isDeadlock
+	return at, len(at) > 0 && !isDeadlock
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/dials"
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/explore"
 )
@@ -20,6 +21,7 @@ type part struct {
 	outcomes   map[explore.Outcome]int
 	counts     execution.Counts
 	results    []*execution.Result // but for those that are nothing but counts, in order
+	dials      dials.Set           // of these
 	failed     bool                // nobody can go on with it, and the search is to find out why
 
 	// Guarded by the coordinator:
@@ -93,7 +95,10 @@ func (t *part) note(outcome explore.Outcome, f *execution.Result) (ends bool) {
 	}) {
 		f.Limit, f.Limited = "", ""
 	}
-	if f.Kind != "" || f.Limit != "" {
+	if !t.dials.Add(f.Dialled) {
+		f.Dialled = nil
+	}
+	if f.Kind != "" || f.Limit != "" || f.Dialled != nil {
 		t.results = append(t.results, f)
 		return f.Kept != nil
 	}

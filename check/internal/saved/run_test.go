@@ -4,18 +4,23 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/dials"
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/proxy"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // someState is a state whose fields all have a value, with a number to tell it apart.
@@ -26,6 +31,8 @@ func someState(n int) *State {
 			Elapsed: time.Second}, Executions: n, Limited: "x.go:1",
 		Violations: []Violation{{Schedule: []model.Action{{Goroutine: 1<<64 - 1, Choice: 2}},
 			Hits: []bool{true, false}, Tests: []string{"TestA"}}},
+		Dialled: &dials.Notes{Dials: []sut.Dial{{Name: "db.test", Result: syscall.ENOENT}, {Own: true,
+			Serves: true, Address: proxy.Address{At: netip.MustParseAddrPort("[::]:80")}}}, Reached: true},
 		Search: []byte("state\nof the search\x00"),
 	}
 }
@@ -76,6 +83,9 @@ func recalled(t *testing.T, r *Run) *iocache.Cache {
 	return c
 }
 
+// sameAddress compares addresses, whose fields are not exported.
+var sameAddress = cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })
+
 func TestSavedRun(t *testing.T) {
 	dir := savedTwice(t)
 	r, err := Open(dir)
@@ -85,7 +95,7 @@ func TestSavedRun(t *testing.T) {
 	defer r.Close()
 	want := someState(2)
 	want.CacheBytes = int64(len(answers(true, connected, asked)))
-	if diff := cmp.Diff(want, r.state, cmp.AllowUnexported(State{})); diff != "" ||
+	if diff := cmp.Diff(want, r.state, cmp.AllowUnexported(State{}), sameAddress); diff != "" ||
 		string(r.Asked()) != `{"package":"./x"}` || r.Elapsed() != time.Second {
 		t.Errorf("asked %s, elapsed %v, state (-saved +opened):\n%s", r.Asked(), r.Elapsed(), diff)
 	}
@@ -325,9 +335,9 @@ func TestStateErrors(t *testing.T) {
 	}
 	for says, data := range map[string][]byte{
 		"this is no saved run": []byte("#!/bin/sh\n"),
-		"it is of version 99, and this program reads version 2": append([]byte(stateTitle+"99\n"),
+		"it is of version 99, and this program reads version 3": append([]byte(stateTitle+"99\n"),
 			good...),
-		"it is cut off": []byte(stateTitle + "2\n{}\n"),
+		"it is cut off": []byte(stateTitle + "3\n{}\n"),
 		"it is cut off or damaged: its checksum is wrong":            append(bytes.Clone(good), 0),
 		"it cannot be read: json: unknown field \"Unknown\"":         sealed(`{"Unknown":1}`),
 		"it cannot be read: unexpected EOF":                          sealed(`{`),
@@ -342,7 +352,7 @@ func TestStateErrors(t *testing.T) {
 
 // sealed is a state with given fields.
 func sealed(fields string) []byte {
-	return seal([]byte(stateTitle + "2\n" + fields + "\n"))
+	return seal([]byte(stateTitle + "3\n" + fields + "\n"))
 }
 
 // FuzzState reads arbitrary states; those that can be read are written as they were read.
@@ -352,7 +362,7 @@ func FuzzState(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good[:len(good)-32])
-	f.Add([]byte(stateTitle + "2\n{}\n"))
+	f.Add([]byte(stateTitle + "3\n{}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := decodeState(seal(bytes.Clone(data)))
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/dials"
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/peers/shim"
@@ -24,10 +25,11 @@ type State struct {
 	Executions int              `json:"executions"`
 	Limited    string           `json:"limited,omitempty"`
 	// Contradiction is what ended scope auto: the check has started over in group scope.
-	Contradiction  string      `json:"contradiction,omitempty"`
-	Violations     []Violation `json:"violations,omitempty"`
-	Reads          []shim.Read `json:"reads,omitempty"` // of the time and of random numbers, by the peers
-	Uninstrumented []string    `json:"blind,omitempty"` // their processes of which that is not known
+	Contradiction  string       `json:"contradiction,omitempty"`
+	Violations     []Violation  `json:"violations,omitempty"`
+	Reads          []shim.Read  `json:"reads,omitempty"` // of the time and of random numbers, by the peers
+	Uninstrumented []string     `json:"blind,omitempty"` // their processes of which that is not known
+	Dialled        *dials.Notes `json:"dialled,omitempty"`
 	// CacheBytes is the length of the file of the I/O cache. What follows there was not saved.
 	CacheBytes int64  `json:"cache_bytes"`
 	Search     []byte `json:"-"` // of explore.Search.Save
@@ -47,7 +49,7 @@ type Violation struct {
 // A new version is needed whenever an older program would misread the state.
 const (
 	stateTitle   = "tandem run, version "
-	stateVersion = 2
+	stateVersion = 3
 	maxState     = 1 << 30 // bytes
 )
 
