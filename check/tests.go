@@ -43,7 +43,9 @@ var ErrNoMatch = errors.New("no tests to run")
 
 // Tests checks each test function by itself and calls tell with every verdict as soon as it is
 // known. Each subtest has a search of its own, too. With Together, parallel siblings are explored
-// together, in all orders; each has the verdict of its own failures.
+// together, in all orders; each has the verdict of its own failures. A test that fails only since
+// others are left out has its function searched with all subtests: then a test may be told a second
+// time, and the later verdict holds.
 // A test that cannot be checked, for a reason that would be an error of Run, has
 // the verdict Errored, and the others are checked. When ctx ends, the verdict of what
 // is under way is Unknown, and so is that of each test function after it. Errors are

@@ -10,6 +10,7 @@ type Test struct {
 	Name           string // as go test prints it, e.g. "TestGet/empty"
 	Verdict        Verdict
 	Reason         string // one line; of Errored, lines after the first tell where
+	Note           string // one line on how it was searched; empty: as tests are
 	Skipped        bool   // it skipped itself
 	Executions     int    // of the search that it was part of
 	Elapsed        time.Duration

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -245,6 +246,8 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 		if err := f.keep(c.ErrOrStderr(), p, &v); err != nil {
 			return output(err)
 		}
+		// A later verdict on a test takes the place of an earlier one.
+		result.Tests = slices.DeleteFunc(result.Tests, func(t report.Test) bool { return t.Name == v.Name })
 		result.Tests = append(result.Tests, v.Test)
 		status.pause()
 		return output(text.WriteTest(c.OutOrStdout(), v.Test, report.Options{}))

@@ -47,6 +47,7 @@ type (
 		Failure *junitResult `xml:"failure"`
 		Error   *junitResult `xml:"error"`
 		Skipped *junitResult `xml:"skipped"`
+		Note    string       `xml:"system-out,omitempty"`
 	}
 	junitResult struct {
 		Message string `xml:"message,attr"`
@@ -84,7 +85,8 @@ func junitPackage(p report.TestPackage) junitSuite {
 	suite := junitSuite{Name: p.Name, Tests: len(p.Tests), Time: fmt.Sprintf("%.3f", p.Elapsed.Seconds())}
 	suite.Properties = junitAssumptions(p.Assumptions, p.Missed())
 	for _, t := range p.Tests {
-		c := junitCase{Class: p.Name, Name: t.Name, Time: fmt.Sprintf("%.3f", t.Elapsed.Seconds())}
+		c := junitCase{Class: p.Name, Name: t.Name, Time: fmt.Sprintf("%.3f", t.Elapsed.Seconds()),
+			Note: words.Printable(t.Note)}
 		switch {
 		case t.Verdict == report.Violated:
 			suite.Failures++

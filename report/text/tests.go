@@ -12,8 +12,8 @@ import (
 )
 
 // WriteTest writes the verdict on one test, much as go test has it, in one line. A reason follows
-// where the verdict does not speak for itself. Of an error, further lines tell where it was. The
-// error is the writer's.
+// where the verdict does not speak for itself. Of an error, further lines tell where it was. A line
+// of its own has the note. The error is the writer's.
 func WriteTest(w io.Writer, t report.Test, options report.Options) error {
 	p := printer.New(options)
 	verdict := string(t.Verdict)
@@ -31,6 +31,9 @@ func WriteTest(w io.Writer, t report.Test, options report.Options) error {
 		for line := range strings.SplitSeq(where, "\n") {
 			p.Print("    " + words.Printable(strings.TrimSpace(line)))
 		}
+	}
+	if t.Note != "" {
+		p.Print("    " + words.Printable(t.Note))
 	}
 	_, err := w.Write(p.Bytes())
 	return err

@@ -23,6 +23,7 @@ func TestWriteTest(t *testing.T) {
 --- violated: TestB (2 executions, 0.00s)
 --- unknown: TestC\x1b (3 executions, 0.00s): the limit of 3 executions was reached
 --- skipped: TestD (1 execution, 0.00s)
+    searched whole\x1b
 --- error: TestE (0 executions, 0.00s): q cannot be checked: starting a subprocess
     at q_test.go:9
 `

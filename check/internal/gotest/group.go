@@ -47,6 +47,9 @@ type Verdict struct {
 type Group struct {
 	name     string
 	together bool            // parallel subtests are explored with the test
+	whole    bool            // all subtests are, and nothing is to be checked first
+	once     bool            // only the first execution is looked at
+	first    *firstExecution // nil: there was none yet
 	done     []string        // subtests that have been checked
 	tests    []string        // in the order in which they first started
 	apart    []string        // children of name that are to be checked by themselves
@@ -81,7 +84,8 @@ func (g *Group) flags(patterns []string, skip string) []string {
 // Reset makes the group as it was before it was searched.
 // Names and settings stay.
 func (g *Group) Reset() {
-	*g = Group{name: g.name, most: g.most, together: g.together, done: g.done}
+	*g = Group{name: g.name, most: g.most, together: g.together, whole: g.whole, once: g.once,
+		done: g.done}
 }
 
 // apartAfter lists the subtests to be searched by themselves first, after a search that has ended
@@ -92,7 +96,7 @@ func (g *Group) apartAfter(found Found, failure error) []string {
 	switch {
 	case errors.Is(failure, errSubtestsFirst):
 		return g.apart
-	case found.Refused == nil:
+	case found.Refused == nil || g.whole:
 		return nil
 	}
 	p := readProgress(found.Refused)
@@ -123,6 +127,14 @@ func (g *Group) Judge(stdout []byte, isViolation bool, signature string) (tests 
 	// The first execution decides which subtests are searched apart.
 	if g.tests == nil {
 		g.skips, g.failed, g.known = map[string]bool{}, map[string][]int{}, map[string]bool{}
+	}
+	if g.first == nil {
+		g.first = &firstExecution{progress: p, isViolation: isViolation}
+		if g.once {
+			return nil, errOnce
+		}
+	}
+	if g.tests == nil && !g.whole {
 		g.apart = p.children(g.name, g.together)
 		// One subtest alone gains nothing from a search of its own.
 		if len(g.apart) > 0 && len(p.below(g.name))+len(g.done) > 1 {

@@ -27,16 +27,19 @@ type Suite struct {
 	Together bool
 	// Skip is a pattern of go test -skip: tests and subtests that are left out; "": none are.
 	Skip string
-	// Tell is called with every verdict as soon as it is known. Its errors end the check.
+	// Tell is called with every verdict as soon as it is known. A later verdict on the same test
+	// takes the place of an earlier one. Its errors end the check.
 	Tell func(Verdict) error
-	told map[string]bool // the verdicts on these tests
+	told map[string]report.Verdict // the latest on each test
+	// function is the test function under way.
+	function whole
 }
 
 // Check checks those test functions that a pattern selects, and reports whether there are any. When
 // ctx ends, the verdict of what is under way is Unknown, and so is that of each after it. The error
 // of a pattern in Skip is that of ParsePattern.
 func (s *Suite) Check(ctx context.Context, functions []string, pattern Pattern) (matched bool, err error) {
-	s.told = map[string]bool{}
+	s.told = map[string]report.Verdict{}
 	var skipped Pattern
 	if s.Skip != "" {
 		if skipped, err = ParsePattern(s.Skip); err != nil {
@@ -50,11 +53,11 @@ func (s *Suite) Check(ctx context.Context, functions []string, pattern Pattern) 
 		}
 		matched = true
 		if ctx.Err() == nil {
-			if _, err := s.check(ctx, name, below); err != nil {
+			if err := s.checkFunction(ctx, name, below); err != nil {
 				return matched, err
 			}
 		}
-		if ctx.Err() != nil && !s.told[name] {
+		if _, told := s.told[name]; ctx.Err() != nil && !told {
 			unknown := report.Test{Name: name, Verdict: report.Unknown,
 				Reason: "the check was interrupted before"}
 			if err := s.Tell(Verdict{Test: unknown}); err != nil {
@@ -67,7 +70,7 @@ func (s *Suite) Check(ctx context.Context, functions []string, pattern Pattern) 
 
 // check checks a test or subtest: first the subtests that are searched by themselves, then what is
 // left of it. Which subtests it has shows when it runs. Patterns select
-// among its subtests; it returns the worst verdict. Errors are those of Tell.
+// among its subtests; it returns the worst verdict. Errors are those of Tell, and *failsApart.
 // It searches again after each round of subtests, with those left out. The loop ends since done
 // only grows.
 func (s *Suite) check(ctx context.Context, name string, patterns []string) (report.Verdict, error) {
@@ -94,15 +97,23 @@ func (s *Suite) check(ctx context.Context, name string, patterns []string) (repo
 		if errors.Is(failure, errSubtestsFirst) {
 			failure = fmt.Errorf("there are more than %d subtests", maxSubtests)
 		}
+		if culprit := s.failsOnlyApart(ctx, g); culprit != "" {
+			return worst, &failsApart{culprit}
+		}
 		for _, v := range g.verdicts(found, failure, worst, time.Since(started)) {
-			if err := s.Tell(v); err != nil {
+			if err := s.tell(v); err != nil {
 				return worst, err
 			}
-			s.told[v.Name] = true
 			worst = worse(worst, v.Verdict)
 		}
 		return worst, nil
 	}
+}
+
+// tell passes a verdict on and remembers it.
+func (s *Suite) tell(v Verdict) error {
+	s.told[v.Name] = v.Verdict
+	return s.Tell(v)
 }
 
 // checkSubtests checks subtests by themselves, one after the other, and returns the worst verdict.

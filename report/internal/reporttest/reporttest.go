@@ -245,7 +245,7 @@ func Package() report.TestPackage {
 			{Name: "TestB", Verdict: report.Violated, Reason: "a subtest is violated", Executions: 2},
 			{Name: "TestC\x1b", Verdict: report.Unknown, Reason: "the limit of 3 executions was reached",
 				Executions: 3},
-			{Name: "TestD", Verdict: report.Holds, Skipped: true, Executions: 1},
+			{Name: "TestD", Verdict: report.Holds, Skipped: true, Executions: 1, Note: "searched whole\x1b"},
 			{Name: "TestE", Verdict: report.Errored, Reason: "q cannot be checked: starting a " +
 				"subprocess\n\tat q_test.go:9"},
 		},
