@@ -232,6 +232,9 @@ func (d document) config(b beside) (Config, []Problem) {
 	}
 	world, more := d.World.world(b.read)
 	c.World, problems = world, append(problems, more...)
+	if n := d.World.EarlyTimers; n != nil {
+		c.SetEarlyTimers(*n)
+	}
 	group, more := d.Group.group(b)
 	problems = append(problems, more...)
 	c.World.Hosts, more = d.Group.hosts(group.Peers)

@@ -27,7 +27,7 @@ type worldKeys struct {
 	ShortWrites int `mapstructure:"short_writes"`
 	// Faults as for ParseFaults; timers that may fire early, of the program and of the peers.
 	Faults      string `mapstructure:"faults"`
-	EarlyTimers int    `mapstructure:"early_timers"`
+	EarlyTimers *int   `mapstructure:"early_timers"`
 	PeerTimers  int    `mapstructure:"peer_timers"`
 }
 
@@ -63,7 +63,7 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.Environment, 
 		report("faults", err)
 		f.setTo(&w)
 	}
-	w.EarlyTimers, w.PeerTimers = k.EarlyTimers, k.PeerTimers // see Config.problems: flags set them, too
+	w.PeerTimers = k.PeerTimers // see Config.problems: flags set it, too
 	for i, name := range k.Signals {
 		s, err := signalByName(name)
 		report(fmt.Sprintf("signals[%d]", i), err)

@@ -176,7 +176,6 @@ func (f *checkFlags) loadWith(cache, dir string, given func(flag string) bool) (
 	}
 	if err == nil {
 		err = f.configFlags.apply(&config, given)
-		f.search.Punctual = f.search.Punctual || given("early-timers")
 	}
 	if err == nil {
 		config.Date, err = f.dateOf(config, cache)
@@ -202,7 +201,9 @@ func (f *configFlags) apply(config *configs.Config, given func(flag string) bool
 	}
 	set(given("preemptions"), &config.Bounds.Preemptions, &f.preemptions)
 	set(given("delays"), &config.Bounds.Delays, &f.delays)
-	set(given("early-timers"), &config.World.EarlyTimers, f.early)
+	if given("early-timers") {
+		config.SetEarlyTimers(f.early)
+	}
 	set(given("peer-timers"), &config.World.PeerTimers, f.peerTimers)
 	set(given("workers"), &config.Workers, f.workers)
 	set(given("checkpoint-mib"), &config.CheckpointMib, f.checkpointMiB)
@@ -258,6 +259,8 @@ func (f *checkFlags) request(pkg string, args []string, config configs.Config) (
 		Package: pkg, Args: args, Config: config, Search: f.search, Isolation: f.isolation, Daemon: f.ckptd,
 		Tags: f.tags,
 	}
+	// What is asked for governs all executions, also where it is none.
+	r.Search.Punctual = r.Search.Punctual || config.EarlyTimersAsked
 	r.Shrink, err = parseShrink(f.shrink)
 	return r, err
 }

@@ -62,7 +62,7 @@ func TestFlagsWin(t *testing.T) {
 		{"--time 9s", func(c *configs.Config) { c.Bounds.Time = 9 * time.Second }},
 		{"--preemptions 2", func(c *configs.Config) { c.Bounds.Preemptions = &two }},
 		{"--delays 3", func(c *configs.Config) { c.Bounds.Delays = &three }},
-		{"--early-timers 4", func(c *configs.Config) { c.World.EarlyTimers = 4 }},
+		{"--early-timers 4", func(c *configs.Config) { c.SetEarlyTimers(4) }},
 		{"--workers 5", func(c *configs.Config) { c.Workers = 5 }},
 		{"--checkpoint-mib 64", func(c *configs.Config) { c.CheckpointMib = 64 }},
 		{"--save-interval 0", func(c *configs.Config) { c.SaveInterval = 0 }},
