@@ -2,17 +2,17 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 )
 
-// goFlag is a flag of go test that tandem test does not have: what is done with it. One of ignored,
-// becomes and instead applies; ignored values of a flag may have the others refused.
+// goFlag is a flag of go test that tandem test does not have: what is done with it. It is refused but
+// for the ignored value.
 type goFlag struct {
 	isBool  bool   // its value can be left out, and is part of the same argument
-	ignored string // a value that changes nothing here; "*": each
-	becomes string // the flag of tandem test that takes its value
+	ignored string // a value that changes nothing here
 	instead string // why it is refused, and what to use
 }
 
@@ -23,6 +23,8 @@ const (
 	noProfiles   = "profiles of executions under control say nothing of the program: go test makes them"
 	noCoverage   = "coverage is not measured: go test does that"
 	byGOFLAGS    = "set it in the environment variable GOFLAGS, for tandem replay, too"
+	ownToolchain = "programs are built with the go command's own compiler and modes"
+	testBinary   = "it is one of the test binary: give the flag without test., or after --"
 )
 
 // goFlags are the flags of go test and go build by name, but for those that tandem test has itself.
@@ -38,6 +40,10 @@ var goFlags = map[string]goFlag{
 	"benchtime":            {instead: noBenchmarks},
 	"blockprofile":         {instead: noProfiles},
 	"blockprofilerate":     {instead: noProfiles},
+	"buildmode":            {instead: ownToolchain},
+	"buildvcs":             {isBool: true, instead: byGOFLAGS},
+	"C":                    {instead: "change to the directory before"},
+	"compiler":             {instead: ownToolchain},
 	"count":                {ignored: "1", instead: "a schedule is run once: --executions bounds how many"},
 	"cover":                {isBool: true, instead: noCoverage},
 	"covermode":            {instead: noCoverage},
@@ -51,26 +57,32 @@ var goFlags = map[string]goFlag{
 	"fuzz":                 {instead: noFuzzing},
 	"fuzzminimizetime":     {instead: noFuzzing},
 	"fuzztime":             {instead: noFuzzing},
+	"gccgoflags":           {instead: ownToolchain},
 	"gcflags":              {instead: byGOFLAGS},
+	"installsuffix":        {instead: ownToolchain},
 	"json":                 {isBool: true, instead: "--junit FILE is for other programs"},
 	"ldflags":              {instead: byGOFLAGS},
+	"linkshared":           {isBool: true, instead: ownToolchain},
 	"list":                 {instead: "go test lists tests"},
 	"memprofile":           {instead: noProfiles},
 	"memprofilerate":       {instead: noProfiles},
-	"mod":                  {instead: byGOFLAGS},
+	"modcacherw":           {isBool: true, instead: byGOFLAGS},
 	"modfile":              {instead: byGOFLAGS},
+	"mod":                  {instead: byGOFLAGS},
 	"msan":                 {isBool: true, instead: "programs that need cgo cannot be checked"},
-	"mutexprofile":         {instead: noProfiles},
 	"mutexprofilefraction": {instead: noProfiles},
+	"mutexprofile":         {instead: noProfiles},
 	"n":                    {isBool: true, instead: "--verbose says more of what happens"},
 	"o":                    {instead: "counterexamples are named after their tests"},
 	"outputdir":            {instead: noProfiles},
 	"overlay":              {instead: byGOFLAGS},
-	"p":                    {instead: "one package is checked after the other: --workers is for executions"},
 	"parallel":             {instead: "parallel subtests are checked by themselves, or --together"},
+	"pgo":                  {instead: byGOFLAGS},
+	"pkgdir":               {instead: ownToolchain},
+	"p":                    {instead: "one package is checked after the other: --workers is for executions"},
 	"race":                 {isBool: true, ignored: "true", instead: "--races says where to look"},
 	"shuffle":              {ignored: "off", instead: "each test is checked by itself, in no order"},
-	"timeout":              {becomes: "time"},
+	"toolexec":             {instead: ownToolchain},
 	"trace":                {instead: noProfiles},
 	"trimpath":             {isBool: true, instead: byGOFLAGS},
 	"vet":                  {ignored: "off", instead: "go vet is a command of its own"},
@@ -109,6 +121,9 @@ func likeGoTest(args []string) ([]string, error) {
 			continue
 		}
 		known, ok := goFlags[name]
+		if strings.HasPrefix(name, "test.") {
+			known, ok = goFlag{isBool: true, instead: testBinary}, true
+		}
 		if !ok {
 			list = append(list, arg) // a shorthand, or nothing that there is
 			continue
@@ -131,10 +146,11 @@ func likeGoTest(args []string) ([]string, error) {
 // translate is what tandem test takes in place of a flag of go test. It is nothing for a value that
 // means the same here. The error names the flag.
 func (f goFlag) translate(name, value string) ([]string, error) {
-	switch {
-	case f.becomes != "":
-		return []string{"--" + f.becomes + "=" + value}, nil
-	case f.ignored != "" && value == f.ignored, f.isBool && value == "false":
+	if on, err := strconv.ParseBool(value); f.isBool && err == nil {
+		value = strconv.FormatBool(on) // 1 and T are true, too
+	}
+	// A value of a flag of the test binary is none of its own: see testBinary.
+	if f.ignored != "" && value == f.ignored || f.isBool && value == "false" && f.instead != testBinary {
 		return nil, nil
 	}
 	shown := "-" + name

@@ -30,6 +30,8 @@ type testFlags struct {
 	together bool
 	// several is how many distinct violations are looked for in each test: a number, or all.
 	several string
+	// timeout bounds the time of each search as go test -timeout does; 0: no bound.
+	timeout time.Duration
 	// junit is a file for the verdicts; empty: none.
 	junit string
 
@@ -39,8 +41,10 @@ type testFlags struct {
 
 // testCommand is tandem test, whose flags are those of go test as far as they have a meaning here.
 // Without a package the tests are those of the working directory.
-func testCommand() *cobra.Command {
-	var f testFlags
+func testCommand() *cobra.Command { return testCommandOf(new(testFlags)) }
+
+// testCommandOf is tandem test with the flags that it fills in.
+func testCommandOf(f *testFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "test PACKAGES [-run REGEXP] [-- ARGS]",
 		Short: "Explore the schedules of test functions, each by itself",
@@ -72,6 +76,8 @@ explored together, which also finds what goes wrong between them.`,
 		"explore subtests that call t.Parallel together, in all orders, and not each by itself")
 	p.StringVar(&f.several, "violations", "1",
 		"how many distinct violations to look for in each test: `n` or all; each has a file of its own")
+	p.DurationVar(&f.timeout, "timeout", 0,
+		"greatest duration of each search, as for go test: other bounds stay; 0: none by this flag")
 	p.StringVar(&f.junit, "junit", "", "write the verdicts to `file` in the format of JUnit")
 	return c
 }
@@ -195,11 +201,28 @@ func unchecked(failed []string) error {
 // validate refuses what would be wrong in every package: flags, and a common configuration. Else
 // each package would fail for the same reason.
 func (f *testFlags) validate(given func(flag string) bool) error {
-	config, err := f.load("", given)
+	config, err := f.config("", given)
 	if err == nil {
 		_, err = f.job(".", nil, config)
 	}
 	return err
+}
+
+// config is load with the time of -timeout. That is an upper bound: it lifts no other one.
+func (f *testFlags) config(dir string, given func(flag string) bool) (configs.Config, error) {
+	config, err := f.load(dir, given)
+	switch {
+	case err != nil || f.timeout == 0:
+		return config, err
+	case f.timeout < 0 || f.timeout > configs.MaxTime:
+		return config, fmt.Errorf("-timeout %v is not allowed: give a time up to %v, or 0 for no bound",
+			f.timeout, configs.MaxTime)
+	case given("time"):
+		config.Bounds.Time = min(config.Bounds.Time, f.timeout)
+	default:
+		config.Bounds.Time = f.timeout
+	}
+	return config, nil
 }
 
 // job is the check of a package. An error is about the flags or the configuration: nothing runs
@@ -224,7 +247,7 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 	result := report.TestPackage{Name: p.ImportPath}
 	started := time.Now()
 	// Each package has a configuration of its own, as it has with tandem check.
-	config, err := f.load(f.directory(c.Context(), p.Dir), c.Flags().Changed)
+	config, err := f.config(f.directory(c.Context(), p.Dir), c.Flags().Changed)
 	if err != nil {
 		return result, err
 	}

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/report"
 )
 
@@ -62,18 +64,73 @@ func TestFlagsOfGoTest(t *testing.T) {
 			t.Errorf("-%s is a flag of tandem test, too", name)
 		}
 	}
-	out, err := exec.Command("go", "help", "testflag").Output()
-	if err != nil {
-		t.Fatal(err)
+	// These two have a shorthand's name, and mean something else here.
+	said := map[string]bool{"v": true, "c": true}
+	for topic, least := range map[string]int{"testflag": 25, "build": 25, "test": 5} {
+		out, err := exec.Command("go", "help", topic).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := regexp.MustCompile(`(?m)^\t-([A-Za-z]+)\b`).FindAllStringSubmatch(string(out), -1)
+		if len(listed) < least {
+			t.Fatalf("go help %s lists %d flags", topic, len(listed))
+		}
+		for _, match := range listed {
+			name := match[1]
+			if _, ok := goFlags[name]; !ok && own.Lookup(name) == nil && !said[name] {
+				t.Errorf("nothing is said of -%s", name)
+			}
+		}
 	}
-	listed := regexp.MustCompile(`(?m)^\t-([a-z]+)( |$)`).FindAllStringSubmatch(string(out), -1)
-	if len(listed) < 25 {
-		t.Fatalf("go help testflag lists %d flags", len(listed))
+}
+
+// TestGoFlagsAreBooleans: a flag without a value is on, and each spelling of one is understood.
+func TestGoFlagsAreBooleans(t *testing.T) {
+	for args, want := range map[string]string{
+		"-race=1 .": "", "-race=T .": "", "-race .": "", "-json=0 .": "", "-work=false .": "",
+		"-race=0 .": "", "-json=1 .": "-json of", "-json=t .": "-json of", "-C dir .": "-C=dir of",
+		"-test.v .": "-test.v of", "-test.run=X .": "-test.run of", "-test.v=0 .": "-test.v of",
+	} {
+		got, err := likeGoTest(append([]string{"test"}, strings.Fields(args)...))
+		switch {
+		case want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)):
+			t.Errorf("%s: %v, want %s", args, err, want)
+		case want == "" && (err != nil || !slices.Equal(got, []string{"test", "."})):
+			t.Errorf("%s: %q, %v", args, got, err)
+		}
 	}
-	for _, match := range listed {
-		name := match[1]
-		if _, ok := goFlags[name]; !ok && own.Lookup(name) == nil && name != "v" {
-			t.Errorf("nothing is said of -%s", name)
+}
+
+// TestTimeout: -timeout bounds the time and lifts nothing; zero is no bound.
+func TestTimeout(t *testing.T) {
+	standard := configs.Default().Bounds
+	for args, want := range map[string]struct {
+		time time.Duration
+		most int
+		err  string
+	}{
+		"":                               {standard.Time, standard.Executions, ""},
+		"--timeout=1m":                   {time.Minute, standard.Executions, ""},
+		"--timeout=0":                    {standard.Time, standard.Executions, ""},
+		"--timeout=2m --time=1m":         {time.Minute, configs.MaxExecutions, ""},
+		"--timeout=1m --time=2m":         {time.Minute, configs.MaxExecutions, ""},
+		"--timeout=1m --executions=7000": {time.Minute, 7000, ""},
+		"--timeout=-1s":                  {err: "-timeout -1s is not allowed"},
+		"--timeout=9999h":                {err: "-timeout 9999h0m0s is not allowed"},
+	} {
+		var f testFlags
+		c := testCommandOf(&f)
+		if err := c.ParseFlags(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.config("", c.Flags().Changed)
+		switch {
+		case want.err != "":
+			if err == nil || !strings.HasPrefix(err.Error(), want.err) {
+				t.Errorf("%s: %v, want %s", args, err, want.err)
+			}
+		case err != nil || got.Bounds.Time != want.time || got.Bounds.Executions != want.most:
+			t.Errorf("%s: %v, %d, %v", args, got.Bounds.Time, got.Bounds.Executions, err)
 		}
 	}
 }

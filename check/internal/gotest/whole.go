@@ -102,7 +102,7 @@ func (s *Suite) firstOfWhole(ctx context.Context) *firstExecution {
 func (s *Suite) checkWhole(ctx context.Context, why *failsApart) error {
 	started := time.Now()
 	f := s.function
-	g := &Group{name: f.name, whole: true}
+	g := &Group{name: f.name, most: max(s.Violations, 1), whole: true}
 	found, failure := s.Search(ctx, g, g.flags(f.patterns, s.Skip))
 	if failure != nil && found.Interrupted {
 		return nil

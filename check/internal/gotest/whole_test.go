@@ -113,10 +113,10 @@ func TestWholeDecides(t *testing.T) {
 					wholes++
 				}
 				stdout, isViolation := all.run(flags)
-				tests, err := g.Judge(stdout, isViolation)
+				tests, err := g.Judge(stdout, isViolation, "")
 				found := Found{Verdict: explore.Verdict{Executions: 1, Complete: true}}
 				for range min(len(tests), 1) {
-					found.Violations = append(found.Violations, Violation{&report.Counterexample{}, nil})
+					found.Violations = append(found.Violations, Violation{Counterexample: &report.Counterexample{}})
 				}
 				return found, err
 			},
