@@ -74,7 +74,10 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	case errors.As(err, &crowded):
 		result, err = r.endedBy(crowded.Error())
 	case len(r.found.list) > 0:
-		result, _ = r.endedBy("an error ended the search")
+		var unshown error
+		if result, unshown = r.endedBy("an error ended the search"); unshown != nil {
+			err = fmt.Errorf("%w; a violation that was found before cannot be shown: %w", err, unshown)
+		}
 	}
 	if result = r.stopSaving(result, err); result != nil {
 		result.qualify()

@@ -65,8 +65,14 @@ func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) err
 	}
 	matched, err := suite.Check(ctx, names, pattern)
 	if err == nil && !matched {
-		err = fmt.Errorf("%s: %w: %d test functions, none matches %q", o.Package, ErrNoMatch,
-			len(names), o.Run)
+		reason := fmt.Sprintf("none matches %q", o.Run)
+		if o.Skip != "" {
+			reason += fmt.Sprintf(" and is not skipped by %q", o.Skip)
+		}
+		if o.Run == "" && o.Skip != "" {
+			reason = fmt.Sprintf("all are skipped by %q", o.Skip)
+		}
+		err = fmt.Errorf("%s: %w: %d test functions, %s", o.Package, ErrNoMatch, len(names), reason)
 	}
 	return err
 }

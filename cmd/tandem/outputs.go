@@ -62,7 +62,8 @@ func counterexampleFile(
 	}
 }
 
-// isOfSame reports whether a file has a counterexample of the same program, run in the same way. A
+// isOfSame reports whether a file has a counterexample of the same program, built with the same
+// tags, and run in the same way: with the same arguments and environment, with peers or without. A
 // file that cannot be loaded is another one.
 func isOfSame(file string, r *report.Recording) bool {
 	earlier, err := report.Load(file)
@@ -71,7 +72,8 @@ func isOfSame(file string, r *report.Recording) bool {
 	}
 	a, b := earlier.Program, r.Program
 	return a.Package == b.Package && a.Directory == b.Directory && a.Tests == b.Tests &&
-		slices.Equal(a.Args, b.Args)
+		slices.Equal(a.Args, b.Args) && slices.Equal(a.Tags, b.Tags) &&
+		slices.Equal(a.Env, b.Env) && a.Peers == b.Peers
 }
 
 // keepRecording saves a counterexample and returns the name of its file. If that cannot be written,

@@ -80,6 +80,11 @@ func TestCounterexampleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	free := func(string) bool { return false }
+	changed := func(change func(p *report.Program)) *report.Recording {
+		r := recording("./a/x")
+		change(&r.Program)
+		return r
+	}
 	for _, c := range []struct {
 		recording *report.Recording
 		taken     func(string) bool
@@ -94,6 +99,11 @@ func TestCounterexampleFile(t *testing.T) {
 		{recording("./a/x"), free, "x.counterexample", true},
 		{recording("./a/x"), func(file string) bool { return file == "x.counterexample" },
 			"x.5.counterexample", false},
+		{changed(func(p *report.Program) { p.Tags = []string{"t"} }), free, "x.6.counterexample", false},
+		{changed(func(p *report.Program) { p.Tags = []string{"t"} }), free, "x.6.counterexample", true},
+		{changed(func(p *report.Program) { p.Peers = true }), free, "x.7.counterexample", false},
+		{changed(func(p *report.Program) { p.Env = []string{"A=1"} }), free, "x.8.counterexample", false},
+		{recording("./a/x"), free, "x.counterexample", true},
 	} {
 		var warnings bytes.Buffer
 		file := counterexampleFile(&warnings, "x", c.recording, c.taken)

@@ -84,8 +84,8 @@ explored together, which also finds what goes wrong between them.`,
 
 // run checks one package after the other. One that cannot be checked does not keep the others from
 // it. Only an interruption, or results that cannot be written, end the run; what there is until
-// then goes into the JUnit file. It is an error if no package has tests, or none of them is
-// selected: a misspelt name must not pass as a success.
+// then goes into the JUnit file. Where no package has tests, or none of them is selected, a line
+// says so: a misspelt name must not pass unseen.
 func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 	if err := writable(f.junit); err != nil {
 		return err
@@ -110,8 +110,10 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 			tested = tested || errors.Is(err, check.ErrNoMatch)
 			fmt.Fprintln(c.OutOrStdout(), err)
 			continue
-		// Nothing of this package is known.
 		case err != nil && c.Context().Err() != nil || errors.Is(err, errOutput):
+			if len(result.Tests) > 0 { // what is known of this package, though it could not be told
+				results = append(results, result)
+			}
 			return errors.Join(err, f.writeJUnit(results))
 		case err != nil:
 			result.Error = err.Error()
@@ -131,19 +133,22 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 		fmt.Fprintf(c.ErrOrStderr(), "tandem: nothing was checked: %s: there are no test files\n",
 			strings.Join(patterns, " "))
 	case !matched:
-		fmt.Fprintf(c.ErrOrStderr(), "tandem: nothing was checked: no test is selected by --run %q%s\n",
-			f.pattern, f.skipping())
+		fmt.Fprintf(c.ErrOrStderr(), "tandem: nothing was checked: no test is selected by%s\n",
+			f.selecting())
 	}
 	return exitOf(results, c.Context().Err() != nil)
 }
 
-// skipping is what else selects tests; it may be nothing. It is a part of the message that nothing
-// matches.
-func (f *testFlags) skipping() string {
-	if f.skip == "" {
-		return ""
+// selecting is the flags that select tests, each with a blank in front. It is a part of the message
+// that nothing matches, so there is one.
+func (f *testFlags) selecting() (text string) {
+	if f.pattern != "" {
+		text = fmt.Sprintf(" --run %q", f.pattern)
 	}
-	return fmt.Sprintf(" --skip %q", f.skip)
+	if f.skip != "" {
+		text += fmt.Sprintf(" --skip %q", f.skip)
+	}
+	return text
 }
 
 // notReached says which packages an interrupted run has not come to. They have no verdicts, so they

@@ -111,6 +111,7 @@ func (x *Executor) Close() {
 	}
 	if x.twin != nil {
 		x.twin.Close()
+		x.twin = nil // it is started anew after Renew
 	}
 }
 

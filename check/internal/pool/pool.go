@@ -8,8 +8,9 @@
 //
 // There are two locks. The outer one is that of the frontier, which has the search and the account
 // of what was reported to it. The inner one is that of the coordinator, which has what executors
-// are to do. Each method of the coordinator takes the inner lock for itself and calls nobody
-// meanwhile, so no other order of the two is possible.
+// are to do. Each method of the coordinator takes the inner lock for itself. Meanwhile it calls
+// nothing but Detach and Interrupt of an executor, which wait for nobody and call nothing of this
+// package. So no other order of the two is possible.
 package pool
 
 import (
