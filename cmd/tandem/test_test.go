@@ -28,7 +28,7 @@ func TestLikeGoTest(t *testing.T) {
 		"test -run -short x":             "test --run -short x",
 		"test ./... -short -running far": "test ./... --short -running far",
 		"test -race -count=1 -count 1 .": "test .",
-		"test -timeout 30s ./x":          "test --time=30s ./x",
+		"test -timeout 30s ./x":          "test --timeout 30s ./x",
 		"test -tags a,b -skip=S -leaks":  "test --tags a,b --skip=S --leaks",
 		"test -vet=off -shuffle off":     "test",
 		"test -cover=false -x=false":     "test",
