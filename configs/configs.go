@@ -66,8 +66,6 @@ type Config struct {
 	Workers int
 	// World is what the program finds. Its hosts are those of the file, then the peers'.
 	World sut.Environment
-	// EarlyTimersAsked says that World.EarlyTimers was asked for, be it zero, and is not the default.
-	EarlyTimersAsked bool `json:"-"`
 	// Date is when the clocks of the program and of peers start that do not have the machine's, in
 	// whole seconds. Zero: none is given, and DefaultDate is taken.
 	Date time.Time `json:",omitzero"`
@@ -109,11 +107,13 @@ type Bounds struct {
 
 	// ExecutionsAsked says that Executions was asked for, and is not the default.
 	ExecutionsAsked bool `json:"-" mapstructure:"-"`
+	// EarlyTimersAsked says that Config.World.EarlyTimers was asked for, be it zero.
+	EarlyTimersAsked bool `json:"-" mapstructure:"-"`
 }
 
-// SetEarlyTimers says how many timers may fire early in an execution. From then on it is this number
-// that counts, and no search has one of its own.
-func (c *Config) SetEarlyTimers(n int) { c.World.EarlyTimers, c.EarlyTimersAsked = n, true }
+// SetEarlyTimers says how many timers may fire early in an execution. Then no search has a number
+// of its own.
+func (c *Config) SetEarlyTimers(n int) { c.World.EarlyTimers, c.Bounds.EarlyTimersAsked = n, true }
 
 // SetExecutions bounds the number of executions.
 func (b *Bounds) SetExecutions(n int) { b.Executions, b.ExecutionsAsked = n, true }

@@ -51,6 +51,7 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := exampleConfig(example, cache)
+	want.Bounds.EarlyTimersAsked = true // as zero
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("example.yaml (-want +got)\n%s", diff)
 	}
@@ -100,11 +101,10 @@ func exampleConfig(example []byte, cache peers.Group) Config {
 		Masks: []Mask{{"merecat", "Date: [^\r\n]*"}},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute, Preemptions: new(2),
 			Delays: new(100), ExecutionsAsked: true},
-		PreemptIn:        []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
-		Races:            []string{"direct"},
-		EarlyTimersAsked: true, // as zero
-		Date:             time.Date(2026, time.January, 31, 0, 0, 0, 0, time.UTC),
-		SelfCheck:        1000, SaveInterval: 10 * time.Second, PeerPatience: 5 * time.Second,
+		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},
+		Races:     []string{"direct"},
+		Date:      time.Date(2026, time.January, 31, 0, 0, 0, 0, time.UTC),
+		SelfCheck: 1000, SaveInterval: 10 * time.Second, PeerPatience: 5 * time.Second,
 		World: sut.Environment{
 			Stdin: []byte("first line\n"), Hostname: "tandem", Disk: 64 << 20, Memory: 1 << 30,
 			Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, SignalLimit: 1,
@@ -215,8 +215,8 @@ func TestEarlyTimersAsked(t *testing.T) {
 		asked bool
 	}{"": {0, false}, "workers: 1": {0, false}, "early_timers: 0": {0, true}, "early_timers: 3": {3, true}} {
 		got, err := parse("x.yaml", []byte(text), beside{})
-		if err != nil || got.World.EarlyTimers != want.n || got.EarlyTimersAsked != want.asked {
-			t.Errorf("%q: %d, asked %v, %v", text, got.World.EarlyTimers, got.EarlyTimersAsked, err)
+		if err != nil || got.World.EarlyTimers != want.n || got.Bounds.EarlyTimersAsked != want.asked {
+			t.Errorf("%q: %d, asked %v, %v", text, got.World.EarlyTimers, got.Bounds.EarlyTimersAsked, err)
 		}
 	}
 }

@@ -260,7 +260,7 @@ func (f *checkFlags) request(pkg string, args []string, config configs.Config) (
 		Tags: f.tags,
 	}
 	// What is asked for governs all executions, also where it is none.
-	r.Search.Punctual = r.Search.Punctual || config.EarlyTimersAsked
+	r.Search.Punctual = r.Search.Punctual || config.Bounds.EarlyTimersAsked
 	r.Shrink, err = parseShrink(f.shrink)
 	return r, err
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// goFlag is a flag of go test that tandem test does not have: what is done with it. It is refused but
-// for the ignored value.
+// goFlag is a flag of go test that tandem test does not have: what is done with it. It is refused
+// but for the ignored value.
 type goFlag struct {
 	isBool  bool   // its value can be left out, and is part of the same argument
 	ignored string // a value that changes nothing here

@@ -116,7 +116,8 @@ func TestWholeDecides(t *testing.T) {
 				tests, err := g.Judge(stdout, isViolation, "")
 				found := Found{Verdict: explore.Verdict{Executions: 1, Complete: true}}
 				for range min(len(tests), 1) {
-					found.Violations = append(found.Violations, Violation{Counterexample: &report.Counterexample{}})
+					v := Violation{Counterexample: &report.Counterexample{}}
+					found.Violations = append(found.Violations, v)
 				}
 				return found, err
 			},
