@@ -138,6 +138,7 @@ func TestExampleShowsEveryKey(t *testing.T) {
 		t.Errorf("example.yaml bounds what is picked by %v and %v, and is to show 2 and 100", n, m)
 	}
 	example.Bounds.Preemptions, example.Bounds.Delays, example.Bounds.ExecutionsAsked = nil, nil, false
+	example.Bounds.EarlyTimersAsked = false
 	example.World.Stdin, example.World.Signals, example.World.Hosts = nil, nil, nil
 	if d := Default(); !cmp.Equal(example.World, d.World) || example.Strategy != d.Strategy ||
 		example.Bounds != d.Bounds || example.SelfCheck != d.SelfCheck || example.Leaks != d.Leaks ||
