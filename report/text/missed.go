@@ -18,7 +18,7 @@ const maxMissed = 6
 func printMissed(p *printer.Printer, m report.Missed, reason string) {
 	for i, d := range m.Dialled {
 		if i == maxMissed {
-			p.Printf("  and %s more", textutil.CountOf(len(m.Dialled)-maxMissed, "address"))
+			p.Printf("  and %s more", textutil.PluralOf(len(m.Dialled)-maxMissed, "address", "addresses"))
 			break
 		}
 		p.Print("  " + words.Printable(dialled(d)))

@@ -35,10 +35,10 @@ func configuration(missing []target, waited []proxy.Address) (lines []string) {
 		}
 	}
 	for _, at := range missing {
-		entry(at.server(entries + 1)...)
+		entry(at.server()...)
 	}
 	for _, a := range waited {
-		entry(client(a, entries+1)...)
+		entry(client(a)...)
 	}
 	if entries == 0 {
 		return nil
@@ -50,9 +50,9 @@ func configuration(missing []target, waited []proxy.Address) (lines []string) {
 }
 
 // server is an entry of a peer that is at a target.
-// The number makes the suggested name unique. A name that was looked up stays as it is: only the
+// A name that was looked up stays as it is: only the
 // user knows which server is meant.
-func (t target) server(number int) []string {
+func (t target) server() []string {
 	if t.name != "" {
 		return []string{"  - name: " + t.name, anyCommand, "    listen: 127.0.0.1:PORT"}
 	}
@@ -66,15 +66,15 @@ func (t target) server(number int) []string {
 		return []string{"  - {profile: " + name + "}" + comment}
 	}
 	return []string{
-		fmt.Sprintf("  - name: peer%d", number), anyCommand, "    listen: " + written(listen) + comment,
+		"  - name: " + nameOf("peer", listen), anyCommand, "    listen: " + written(listen) + comment,
 	}
 }
 
 // client is an entry of a peer that connects to an address of the program.
 // Only TCP gets a runnable command: curl says enough to most servers. For other networks the user
 // names the program.
-func client(a proxy.Address, number int) []string {
-	name := fmt.Sprintf("  - name: client%d", number)
+func client(a proxy.Address) []string {
+	name := "  - name: " + nameOf("client", a)
 	if a.Network == proxy.TCP {
 		return []string{name,
 			fmt.Sprintf("    command: [curl, \"http://{sut}:%d/\"]  # or another client", a.At.Port()),
@@ -87,6 +87,30 @@ func client(a proxy.Address, number int) []string {
 		where = fmt.Sprintf("udp:%d", a.At.Port())
 	}
 	return []string{name, anyCommand, "    after: listen " + strings.Trim(where, `"`)}
+}
+
+// nameOf is the name of a peer by its address, so that entries for several tests do not clash: its
+// port, its network if that is not TCP, and its IP address if that is not the usual one.
+func nameOf(role string, a proxy.Address) string {
+	text := role
+	if a.Network != proxy.TCP {
+		text += "-" + a.Network.String()
+	}
+	if a.Network.IsUnix() {
+		return text + "-" + plain(a.Path)
+	}
+	if ip := a.At.Addr(); ip.IsValid() && !ip.IsUnspecified() && ip.String() != "127.0.0.1" {
+		text += "-" + plain(ip.String())
+	}
+	return fmt.Sprintf("%s-%d", text, a.At.Port())
+}
+
+// plain has the letters and digits of a text, and a hyphen for what is between them.
+func plain(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+	return strings.Join(words, "-")
 }
 
 // written is an address as the configuration has it.

@@ -4,6 +4,7 @@ package dials
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -170,10 +171,26 @@ func (s *Set) Found(group *peers.Group) Found {
 			": the program waits for clients, and none is configured"
 	// One dial that reached somebody is enough for the verdict to mean something.
 	case len(missing) > 0 && !s.reached && s.allMissing(group):
-		f.Vacuous = "every connection was refused, since no peer is configured"
+		f.Vacuous = "nobody was there whom the program dialled: " + unconfigured(missing)
 	}
 	f.Configure = configuration(missing, s.waited)
 	return f
+}
+
+// unconfigured says where no peer is configured, of the first few.
+func unconfigured(missing []target) string {
+	var texts []string
+	for _, at := range missing[:min(len(missing), maxEntries)] {
+		if at.name == "" {
+			texts = append(texts, "at "+at.text())
+		} else {
+			texts = append(texts, "with the name "+at.name)
+		}
+	}
+	if more := len(missing) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return "no peer is configured " + strings.Join(texts, ", ")
 }
 
 // Found is whom the executions of a search missed.

@@ -36,7 +36,9 @@ func TestFound(t *testing.T) {
 	own := func(d sut.Dial) sut.Dial { d.Own = true; return d }
 	group := &peers.Group{Peers: []peers.Peer{{Name: "a", Listen: "127.0.0.1:80 udp:127.0.0.1:53"}}}
 	refusal := func(address string) string { return address + " connection refused" }
-	const every = "every connection was refused, since no peer is configured"
+	every := func(where string) string {
+		return "nobody was there whom the program dialled: no peer is configured " + where
+	}
 	for name, c := range map[string]struct {
 		dials   []sut.Dial
 		group   *peers.Group
@@ -44,13 +46,18 @@ func TestFound(t *testing.T) {
 		vacuous string
 	}{
 		"nothing": {},
-		"refused": {[]sut.Dial{refused("127.0.0.1:81")}, nil, refusal("127.0.0.1:81"), every},
+		"refused": {[]sut.Dial{refused("127.0.0.1:81")}, nil, refusal("127.0.0.1:81"),
+			every("at 127.0.0.1:81")},
 		"localhost": {[]sut.Dial{refused("[::1]:81"), refused("127.0.0.1:81")}, nil,
-			refusal("127.0.0.1:81"), every},
-		"only IPv6":   {[]sut.Dial{refused("[::1]:81")}, nil, refusal("[::1]:81"), every},
-		"a name":      {[]sut.Dial{noName("db.test.")}, nil, "db.test no such host", every},
-		"UDP":         {[]sut.Dial{refused("udp 127.0.0.1:5")}, nil, refusal("udp:127.0.0.1:5"), every},
-		"Unix socket": {[]sut.Dial{refused("unix /run/x")}, nil, refusal("unix:/run/x"), every},
+			refusal("127.0.0.1:81"), every("at 127.0.0.1:81")},
+		"only IPv6": {[]sut.Dial{refused("[::1]:81")}, nil, refusal("[::1]:81"),
+			every("at [::1]:81")},
+		"a name": {[]sut.Dial{noName("db.test.")}, nil, "db.test no such host",
+			every("with the name db.test")},
+		"UDP": {[]sut.Dial{refused("udp 127.0.0.1:5")}, nil, refusal("udp:127.0.0.1:5"),
+			every("at udp:127.0.0.1:5")},
+		"Unix socket": {[]sut.Dial{refused("unix /run/x")}, nil, refusal("unix:/run/x"),
+			every("at unix:/run/x")},
 		"one of two": {[]sut.Dial{refused("127.0.0.1:81"), reached("127.0.0.1:82")}, nil,
 			refusal("127.0.0.1:81"), ""},
 		"own, before it listens": {[]sut.Dial{refused("127.0.0.1:81"), serves("[::]:81")}, nil, "", ""},
@@ -59,11 +66,14 @@ func TestFound(t *testing.T) {
 		"own, closed": {[]sut.Dial{own(refused("127.0.0.1:81"))}, nil, "", ""},
 		"own, and another": {[]sut.Dial{own(refused("127.0.0.1:81")), refused("127.0.0.1:82")}, nil,
 			refusal("127.0.0.1:82"), ""},
-		"a peer refuses":     {[]sut.Dial{refused("127.0.0.1:80")}, group, "", ""},
-		"a peer, by IPv6":    {[]sut.Dial{refused("[::1]:80"), reached("127.0.0.1:80")}, group, "", ""},
-		"beside a peer":      {[]sut.Dial{refused("127.0.0.1:81")}, group, refusal("127.0.0.1:81"), every},
-		"another network":    {[]sut.Dial{refused("127.0.0.1:53")}, group, refusal("127.0.0.1:53"), every},
-		"a peer's port, far": {[]sut.Dial{refused("10.0.0.1:80")}, group, refusal("10.0.0.1:80"), every},
+		"a peer refuses":  {[]sut.Dial{refused("127.0.0.1:80")}, group, "", ""},
+		"a peer, by IPv6": {[]sut.Dial{refused("[::1]:80"), reached("127.0.0.1:80")}, group, "", ""},
+		"beside a peer": {[]sut.Dial{refused("127.0.0.1:81")}, group, refusal("127.0.0.1:81"),
+			every("at 127.0.0.1:81")},
+		"another network": {[]sut.Dial{refused("127.0.0.1:53")}, group, refusal("127.0.0.1:53"),
+			every("at 127.0.0.1:53")},
+		"a peer's port, far": {[]sut.Dial{refused("10.0.0.1:80")}, group, refusal("10.0.0.1:80"),
+			every("at 10.0.0.1:80")},
 		"a full backlog": {[]sut.Dial{{Address: at(t, "127.0.0.1:81"), Result: syscall.EINPROGRESS}},
 			nil, "", ""},
 	} {
@@ -174,6 +184,22 @@ func TestPortsOfProfiles(t *testing.T) {
 			At: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port)}}
 		if !isConfigured(dialled, config.Group) {
 			t.Errorf("%s does not listen at %d", name, port)
+		}
+	}
+}
+
+// TestNamesOfEntries: entries for different addresses have different names, so that what several
+// tests miss can be put into one file.
+func TestNamesOfEntries(t *testing.T) {
+	names := map[string]string{}
+	for _, text := range []string{"127.0.0.1:80", "127.0.0.1:81", "[::1]:80",
+		"udp 127.0.0.1:80", "unix /run/x",
+		"unix /run/y"} {
+		for _, lines := range [][]string{target{Address: at(t, text)}.server(), client(at(t, text))} {
+			if other := names[lines[0]]; other != "" {
+				t.Errorf("%s and %s are both %q", other, text, lines[0])
+			}
+			names[lines[0]] = text
 		}
 	}
 }

@@ -138,6 +138,9 @@ func tandemConnect(fd int, address unsafe.Pointer, length uintptr) Errno {
 		if errno = e.connectDatagram(fd, a); errno == 0 {
 			return 0 // nobody knows yet whether there is anybody
 		}
+		if e.domain != AF_UNIX {
+			return errno // nothing was sent: programs do so to learn their own address
+		}
 	case e.connected || e.listening:
 		return EISCONN
 	case e.domain == AF_UNIX:
