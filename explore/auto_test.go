@@ -202,6 +202,44 @@ func (l *listing) Next() (Schedule, bool) {
 	return s, more
 }
 
+// TestAutoWithinItsBound: what DPOR finishes within the bound, after more than 1,000 executions,
+// the portfolio does, too, and with few executions more.
+func TestAutoWithinItsBound(t *testing.T) {
+	p := testkit.ParseProgram(alike(4, "lock m; unlock m; lock m; unlock m", ""))
+	reduced := testkit.MustSearch(t, dporSearch(), p.String()).Verdict
+	if reduced.Kind != Holds || reduced.Executions < 1000 {
+		t.Fatalf("DPOR: %+v", reduced)
+	}
+	most := reduced.Executions + mostAside
+	s := maxExecutions(mustNew(Config{Algorithm: Auto, Seed: 1, Executions: most}), most)
+	v := testkit.MustSearch(t, s, p.String()).Verdict
+	if v.Kind != Holds || v.Phases.Systematic != reduced.Executions {
+		t.Errorf("%+v, want as many systematic executions as %+v", v, reduced)
+	}
+}
+
+// TestAutoEndsLate: a bound that is reached when nothing is left of DPOR, and timers are to fire
+// early yet, takes nothing from what is covered.
+func TestAutoEndsLate(t *testing.T) {
+	const program = "main: go p; store x 1; sleep 1\np: store x 2"
+	whole := testkit.MustSearch(t, autoSearch(), program).Verdict
+	covered := whole.Phases.Systematic
+	within := 0
+	for n := range whole.Executions {
+		v := testkit.MustSearch(t, maxExecutions(autoSearch(), n), program).Verdict
+		switch {
+		case v.Kind == Holds && v.Phases.Systematic == covered && v.Complete && v.Reason == whole.Reason:
+			within++
+		case v.Kind != Unknown || v.Complete || v.Phases.Systematic == covered && v.Executions > covered+
+			mostAside:
+			t.Errorf("at most %d: %+v", n, v)
+		}
+	}
+	if whole.Kind != Holds || within < 20 {
+		t.Errorf("%d bounds are enough; %+v", within, whole)
+	}
+}
+
 // TestAutoShares: in a program that DPOR does not finish soon, half of the executions are samples.
 func TestAutoShares(t *testing.T) {
 	p := testkit.ParseProgram(alike(6, "store x 1; store x 2", ""))

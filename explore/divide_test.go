@@ -125,6 +125,10 @@ func (d *divided) searchAll() ([]testkit.Executed, Verdict) {
 	return nil, Verdict{}
 }
 
+// rarelyTimed are blocks of programs of which few executions set a timer.
+var rarelyTimed = testkit.Join(testkit.Variables, testkit.Mutexes,
+	[]string{"choose r0 3", "choose r1 2", "skip r0 0 1; sleep 1", "load r1 x; skip r1 3 1; store x 3"})
+
 // TestDivide: a search that is divided wherever and whenever, and joins the parts when they have
 // ended or before, or does not, executes the same in the same order, and comes to the same verdict
 // with the same estimate.
@@ -132,7 +136,7 @@ func TestDivide(t *testing.T) {
 	everything := testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes,
 		testkit.WaitGroups, testkit.Channels, testkit.Choices, testkit.Times, testkit.Branches)}
 	for _, name := range []string{"dfs", "dpor", "bounded", "bpor", "limited", "long", "auto", "auto-bounded",
-		"auto-rests"} {
+		"auto-rests", "auto-timed"} {
 		newSearch := saveables[name]
 		if name == "long" {
 			newSearch = func() *Search { s := dporSearch(); s.core.(*dpor.Search).Short = 0; return s }
@@ -146,6 +150,9 @@ func TestDivide(t *testing.T) {
 				everything := everything
 				if name == "dpor" || name == "long" {
 					everything.Size = rapid.SampledFrom([]int{3, 3, 5}).Draw(t, "size")
+				}
+				if name == "auto-timed" {
+					everything.Blocks = rarelyTimed
 				}
 				p := everything.Generate(t)
 				want, verdict := testkit.Record(t, newSearch(), p, testkit.Never)

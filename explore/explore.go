@@ -60,8 +60,11 @@ func (a Algorithm) String() string {
 
 // Config says which executions a search runs. The zero value is DPOR without bounds.
 type Config struct {
-	Algorithm  Algorithm
-	Executions int      // Random, PCT, POS and SURW: how many
+	Algorithm Algorithm
+	// Executions is how many there are of Random, PCT, POS and SURW. Of Auto, it says how many
+	// there may be, for a Stop to enforce: as long as DPOR can be expected to end within that, few
+	// are run beside it. Zero: there is no bound.
+	Executions int
 	Seed       uint64   // of the same and of Auto: equal seeds give equal schedules
 	Depth      int      // PCT: of the bugs that its guarantee is about, from 1 to MaxDepth
 	Prefix     []Action // Replay: with what the execution begins
@@ -117,7 +120,9 @@ func New(c Config) (*Search, error) {
 	case Replay:
 		s.use(core.NewReplay(c.Prefix, c.EarlyTimers))
 	case Auto:
-		s.use(portfolio.New(c.systematic(b), c.Seed, c.EarlyTimers, b))
+		auto := portfolio.New(c.systematic(b), c.Seed, c.EarlyTimers, b)
+		auto.Most = c.Executions
+		s.use(auto)
 	default:
 		return nil, fmt.Errorf("there is no search of the kind %v", c.Algorithm)
 	}
@@ -198,7 +203,7 @@ func (s *Search) Verdict() Verdict { return s.explain(s.core.Verdict()) }
 func (s *Search) counted() Verdict { return s.explain(s.core.Counted()) }
 
 func (s *Search) explain(v Verdict) Verdict {
-	if s.reason != "" {
+	if s.reason != "" && v.Kind != Holds { // what is covered stays covered
 		v.Reason = s.reason
 	}
 	return v

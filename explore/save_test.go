@@ -26,8 +26,13 @@ var saveables = map[string]func() *Search{
 	"bpor":    func() *Search { return within(DPOR, 2) },
 	"auto":    autoSearch,
 	"auto-rests": func() *Search {
-		s := autoSearch()
+		s := mustNew(Config{Algorithm: Auto, Seed: 1, EarlyTimers: 2, Executions: 40})
 		s.core.(*portfolio.Search).Opening, s.core.(*portfolio.Search).Rest = 0, 4
+		return s
+	},
+	"auto-timed": func() *Search { // which sees little aside
+		s := autoSearch()
+		s.core.(*portfolio.Search).Opening = 0
 		return s
 	},
 	"auto-bounded": func() *Search {

@@ -49,6 +49,9 @@ func (t *Tally) Count(e Execution) error {
 	c.Executions++
 	c.Transitions += length
 	c.Last, c.Deepest = length, max(c.Deepest, length)
+	if e.Timers > 0 {
+		c.Timed++
+	}
 	switch {
 	case e.Outcome == Redundant:
 		c.Redundant++
@@ -109,7 +112,8 @@ const MaxCount = 1 << 56
 
 func (t *Tally) savedCounts() []*int {
 	c := &t.Counts
-	return []*int{&c.Executions, &c.Redundant, &c.Limited, &c.Violations, &c.Transitions, &c.Last, &c.Deepest}
+	return []*int{&c.Executions, &c.Redundant, &c.Limited, &c.Violations, &c.Timed, &c.Transitions, &c.Last,
+		&c.Deepest}
 }
 
 // Absorb adds what a subtree has counted, in place of the execution that was asked for.

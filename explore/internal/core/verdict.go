@@ -14,6 +14,7 @@ type Verdict struct {
 	Redundant   int    // of them, ended as Redundant
 	Limited     int    // of them, ended as StepLimit
 	Violations  int    // of them, with an outcome that is a violation
+	Timed       int    // of them, in which the program has set or stopped timers
 	Transitions int    // in all executions, replayed prefixes included
 	Last        int    // transitions of the last execution
 	Deepest     int    // transitions of the longest one
@@ -44,6 +45,7 @@ func (v *Verdict) Add(later Verdict) {
 	v.Redundant += later.Redundant
 	v.Limited += later.Limited
 	v.Violations += later.Violations
+	v.Timed += later.Timed
 	v.Transitions += later.Transitions
 	v.Deepest = max(v.Deepest, later.Deepest)
 }

@@ -16,15 +16,18 @@ type Search struct {
 	asked      bool          // the tree waits for that to be executed
 	explored   bool          // nothing is left of the tree
 	late       int           // samples since then
-	timers     bool          // the program has some
 	cutOff     int           // of the executions of the tree: StepLimit
+	weighed    int           // how many there were of the tree at the last weighing
+	leeway     int           // that samples make up: how many executions there are to be aside
 	turn       core.Phase
 	aims       aims
 	samples    samples
 	phases     core.Phases
 	// Rest is after how many executions of the tree there are to have been as many aside, and then
-	// after twice, four times ... as many.
+	// after twice, four times ... as many, unless the tree will end within Most.
 	Rest int
+	// Most is how many executions there may be in all; 0: nobody knows.
+	Most int
 	// Opening is how many samples there are among the first executions.
 	Opening int
 }
@@ -43,6 +46,8 @@ func (s *Search) Next() (core.Schedule, bool) {
 	if !s.asked && !s.explored {
 		if s.planned, s.asked = s.tree.Next(); !s.asked {
 			s.finishTree()
+		} else if s.phases.Systematic == s.weighing() {
+			s.weigh()
 		}
 	}
 	switch {
@@ -71,7 +76,7 @@ const lateSamples = 30
 
 // lateLeft is how many executions are left when nothing is left of the tree.
 func (s *Search) lateLeft() int {
-	if !s.timers || s.aims.early == 0 {
+	if s.Counts.Timed == 0 || s.aims.early == 0 {
 		return 0
 	}
 	return s.aims.left() + lateSamples - s.late
@@ -83,7 +88,6 @@ func (s *Search) Report(e core.Execution) error {
 		return err
 	}
 	s.phases.Note(s.turn, e.Outcome.Violation())
-	s.timers = s.timers || e.Timers > 0
 	switch s.turn {
 	case core.Systematic:
 		if e.Outcome == core.StepLimit {
@@ -123,12 +127,13 @@ func (s *Search) Verdict() core.Verdict {
 	return v
 }
 
-// Counted implements core.Search. What was cut off aside does not matter: the tree has covered it.
+// Counted implements core.Search. What was cut off aside does not matter where the tree covers it;
+// and when nothing is left of the tree, nothing that is left to run can change what it covers.
 func (s *Search) Counted() core.Verdict {
-	all := s.Counts.Limited
-	s.Counts.Limited = s.cutOff
-	v := s.Conclude("")
-	s.Counts.Limited, v.Limited = all, all
+	t := s.Tally
+	t.Counts.Limited, t.Ended = s.cutOff, s.Ended || s.explored
+	v := t.Conclude("")
+	v.Limited = s.Counts.Limited
 	v.Phases = s.phases
 	return v
 }
@@ -146,10 +151,20 @@ const aimedTurns = 3
 func (s *Search) quota(systematic int) int {
 	quota := max(perTurn*(systematic-1), s.aims.urgent)
 	quota = min(quota, len(s.aims.queue)+s.Opening)
-	for rest := s.Rest; rest <= systematic; rest *= 2 {
-		quota = max(quota, rest)
+	return max(quota, s.leeway)
+}
+
+// weighing is after how many executions of the tree it is weighed whether samples make up leeway.
+func (s *Search) weighing() int { return max(s.Rest, 2*s.weighed) }
+
+// weigh has samples make up leeway, unless the tree can be expected to end within the bound: then
+// they could only keep it from that. It is asked at the same moments for any number of workers.
+func (s *Search) weigh() {
+	s.weighed = s.phases.Systematic
+	all := s.tree.Verdict().Estimate.Executions + float64(s.phases.Aside())
+	if s.Most == 0 || all > float64(s.Most) {
+		s.leeway = s.weighed
 	}
-	return quota
 }
 
 // prefersSample reports whether the next execution aside is a sample although there are aims left.

@@ -2,6 +2,7 @@ package portfolio
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -180,18 +181,50 @@ func TestAimsSaved(t *testing.T) {
 	})
 }
 
-// TestQuota: the number of executions aside never falls, and is half of a long search.
+// sizedTree is a tree that expects so many executions.
+type sizedTree struct {
+	core.Tree
+	all float64
+}
+
+func (s sizedTree) Verdict() core.Verdict {
+	return core.Verdict{Estimate: core.Estimate{Executions: s.all}}
+}
+
+// TestQuota: the number of executions aside never falls. It is half of a long search, and stays
+// small as long as the tree can be expected to end within the bound.
 func TestQuota(t *testing.T) {
-	s := New(dpor.New(), 1, 0, core.Bounds{})
+	for _, test := range []struct {
+		most int
+		all  float64
+		half bool
+	}{
+		{0, 5000, true}, {10_000, 20_000, true}, {10_000, math.Inf(1), true}, {10_000, 7560, false},
+		{10_000, 9811, true}, {10_000, 9809, false}, {200_000, 100_000, false},
+	} {
+		s := New(sizedTree{dpor.New(), test.all}, 1, 0, core.Bounds{})
+		s.Most = test.most
+		checkQuota(t, s, test.half)
+	}
+}
+
+// checkQuota has a search go through the turns of its tree.
+func checkQuota(t *testing.T, s *Search, half bool) {
+	t.Helper()
 	s.aims.queue = make([]aim, 40)
 	last := 0
 	for n := 1; n <= 100_000; n++ {
+		if s.phases.Systematic = n; n == s.weighing() {
+			s.weigh()
+		}
 		quota := s.quota(n)
+		s.phases.Sampled = quota
 		if quota < last {
 			t.Fatalf("%d aside after %d, and %d after %d", last, n-1, quota, n)
 		}
-		if last = quota; n < 1000 && quota > 300 || n >= 1000 && (quota > n || 2*quota < n) {
-			t.Fatalf("%d aside after %d", quota, n)
+		long := half && n >= 1000
+		if last = quota; !long && quota > 300 || long && (quota > n || 2*quota < n) {
+			t.Fatalf("%d aside after %d; at most %d, half: %t", quota, n, s.Most, half)
 		}
 	}
 }

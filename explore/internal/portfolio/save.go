@@ -27,7 +27,6 @@ func (s *Search) Save(e *codec.Encoder) {
 		e.Count(*n)
 	}
 	e.Number(uint64(s.phases.Found))
-	e.Truth(s.timers)
 	s.aims.save(e, s.Waiting && s.turn == core.Aimed)
 	s.samples.save(e, s.Waiting && s.turn == core.Sampled)
 }
@@ -49,14 +48,14 @@ func (s *Search) Resume(d *codec.Decoder) {
 		*n = d.Count(core.MaxCount)
 	}
 	s.phases.Found = core.Phase(d.Count(uint64(core.Sampled)))
-	s.timers = d.Truth()
 	s.aims.resume(d)
 	s.samples.resume(d)
 }
 
 func (s *Search) saved() []*int {
 	p := &s.phases
-	return []*int{&s.cutOff, &s.late, &s.aims.urgent, &p.Systematic, &p.Aimed, &p.Sampled, &p.At}
+	return []*int{&s.cutOff, &s.late, &s.weighed, &s.leeway, &s.aims.urgent, &p.Systematic, &p.Aimed,
+		&p.Sampled, &p.At}
 }
 
 // save writes what is left to do, and what is known.
@@ -96,7 +95,7 @@ func (a *aims) resume(d *codec.Decoder) {
 				Nth: d.Count(core.MaxTransitions)})
 		}
 		x.after, x.turn = d.Count(core.MaxTransitions), core.DecodeAction(d)
-		if x.early = d.Truth(); len(x.holds) <= core.MaxHolds { // as earlier versions did not see to
+		if x.early = d.Truth(); len(x.holds) <= core.MaxHolds {
 			a.queue = append(a.queue, x)
 		}
 	}

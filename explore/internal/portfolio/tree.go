@@ -37,11 +37,12 @@ func (s *Search) Arrived() *core.Subtree {
 	return s.tree.Arrived()
 }
 
-// Merge implements core.Tree. A subtree within which an execution aside is due is not taken over:
-// the order of the executions would be another one.
+// Merge implements core.Tree. A subtree within which an execution aside is due, or the tree is to
+// be weighed, is not taken over: the order of the executions would be another one.
 func (s *Search) Merge(p *core.Subtree) bool {
 	v := p.Search.Counted()
-	if s.turn != core.Systematic || s.owes(s.phases.Systematic+v.Executions-1) || !s.tree.Merge(p) {
+	after := s.phases.Systematic + v.Executions
+	if s.turn != core.Systematic || s.owes(after-1) || after > s.weighing() || !s.tree.Merge(p) {
 		return false
 	}
 	s.Counts.Add(v)
