@@ -99,6 +99,6 @@ func (j *Job) Tests(
 	})
 	assumptions = Assumptions(o)
 	assumptions.Other = append(sealed(o), assumptions.Other...)
-	assumptions.Other = append(assumptions.Other, assumedOfTime(o, executions, early))
+	assumptions.Other = append(assumptions.Other, assumedOfTime(o, executions, early, 0))
 	return assumptions, err
 }

@@ -228,8 +228,9 @@ func (r *run) known() *Result {
 	tally := &r.done.Tally
 	tally.Counts.Elapsed = r.clock.elapsed()
 	counts := tally.Counts
-	counts.Add(r.done.Vain)           // it is not saved, since it is run again
-	counts.Early = tally.Counts.Early // a part of the executions, which those are not
+	counts.Add(r.done.Vain) // it is not saved, since it is run again
+	// A part of the executions, which those are not.
+	counts.Early, counts.EarlyCutOff = tally.Counts.Early, tally.Counts.EarlyCutOff
 	result := &Result{Verdict: r.done.Verdict, Counts: counts, CutOff: r.found.limited,
 		Outcomes: tally.Outcomes}
 	missed := r.config.Dials.Found(r.options.Group)

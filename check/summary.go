@@ -33,7 +33,8 @@ func Summary(o Options, result *Result) report.Run {
 	if v.Kind == explore.Violated { // what was found does not rest on it
 		first, assumptions.Other = nil, append(first, assumptions.Other...)
 	}
-	assumptions.Other = append(assumptions.Other, assumedOfTime(o, v.Executions, result.Counts.Early))
+	assumptions.Other = append(assumptions.Other, assumedOfTime(o, v.Executions, c.Early,
+		c.EarlyCutOff))
 	method := ""
 	if o.Client != nil {
 		method, _ = o.Client.Quiescence()
@@ -42,6 +43,8 @@ func Summary(o Options, result *Result) report.Run {
 		Package: o.Package, Args: o.Args, Verdict: report.Verdict(v.Kind.String()), Reason: v.Reason,
 		CutOff: result.CutOff, Details: slices.Concat(details(v), first, result.Unused),
 		Counts: report.Counts{
+			Phases: report.Phases{Systematic: v.Phases.Systematic, Aimed: v.Phases.Aimed,
+				Sampled: v.Phases.Sampled, CutOff: v.Phases.CutOff, FirstViolation: v.Phases.At},
 			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
 			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads,
 			Uninstrumented: result.Uninstrumented,
@@ -135,14 +138,18 @@ func faultsIn(w sut.Environment) string {
 
 // assumedOfTime says when timers fired: in so many executions some could do so although goroutines
 // could go on.
-func assumedOfTime(o Options, executions, early int) string {
+func assumedOfTime(o Options, executions, early, cutOff int) string {
 	const last = "timers fire only when nothing else can go on"
 	switch n := o.World.EarlyTimers; {
 	case n > 0:
 		return fmt.Sprintf("timers fire early only among the first %d advances of the clock", n)
 	case early > 0:
-		return fmt.Sprintf("%s, but in %s of %s, in which some fire early", last, textutil.Count(early),
-			textutil.CountOf(executions, "execution"))
+		text := fmt.Sprintf("%s, but in %s of %s, in which some fire early: that was only sampled", last,
+			textutil.Count(early), textutil.CountOf(executions, "execution"))
+		if cutOff > 0 {
+			text += fmt.Sprintf(", and %s of these were cut off", textutil.Count(cutOff))
+		}
+		return text
 	}
 	return last + ": --early-timers has some fire early"
 }

@@ -55,6 +55,7 @@ type Run struct {
 // sends, closes, time that passes.
 type Counts struct {
 	Executions int
+	Phases
 	// Limited is how many of them were cut off by a limit. Redundant is how many were given up,
 	// since another one covers them.
 	Limited   int
@@ -81,6 +82,16 @@ type Counts struct {
 	Quiescence  string
 
 	CheckpointCounts
+}
+
+// Phases says what the parts of a search that is a portfolio have done: executions. All is zero for
+// other searches.
+type Phases struct {
+	Systematic, Aimed, Sampled int
+	// CutOff is how many of the systematic ones were.
+	CutOff int
+	// FirstViolation is the first execution that is one; 0: there is none.
+	FirstViolation int
 }
 
 // CheckpointCounts says how often the peers were saved and taken back.

@@ -58,6 +58,10 @@ type violationElement struct {
 type countsElement struct {
 	Executions  int     `json:"executions"`
 	Redundant   int     `json:"redundant"`
+	Systematic  int     `json:"systematic,omitempty"` // of a portfolio, as the next ones
+	Aimed       int     `json:"aimed,omitempty"`
+	Sampled     int     `json:"sampled,omitempty"`
+	First       int     `json:"first_violation,omitempty"` // which execution it was
 	Transitions int     `json:"transitions"`
 	CacheHits   int     `json:"cache_hits"`
 	CacheMisses int     `json:"cache_misses"`
@@ -87,7 +91,8 @@ func documentOf(run Run, violations []Violation) document {
 		Reason: valid(run.Reason), CutOff: valid(run.CutOff),
 		Violations: []violationElement{},
 		Counts: countsElement{
-			n.Executions, n.Redundant, n.Transitions, n.CacheHits, n.CacheMisses, n.Checkpoints, n.InMemory,
+			n.Executions, n.Redundant, n.Systematic, n.Aimed, n.Sampled, n.FirstViolation, n.Transitions,
+			n.CacheHits, n.CacheMisses, n.Checkpoints, n.InMemory,
 			valid(n.Refusal),
 			n.Restores, n.Replayed, n.SelfChecked, n.Elapsed.Seconds(),
 		},

@@ -38,11 +38,17 @@ func printSummary(p *printer.Printer, run report.Run) {
 
 // notTraces says which executions do not count as traces of their own. A trace is a class of
 // executions that differ only in the order of independent transitions. What was redundant or cut
-// off was run, but does not stand for a class.
+// off was run, but does not stand for a class; nor does what a portfolio has run beside its
+// systematic search.
 func notTraces(n report.Counts) string {
 	var list []string
 	if n.Redundant > 0 {
 		list = append(list, textutil.Count(n.Redundant)+" redundant")
+	}
+	traces := n.Executions - n.Redundant - n.Limited
+	if aside := n.Aimed + n.Sampled; aside > 0 {
+		traces = n.Systematic - n.Redundant - n.CutOff
+		list = append(list, textutil.Count(aside)+" aimed or sampled")
 	}
 	if n.Limited > 0 {
 		list = append(list, textutil.Count(n.Limited)+" cut off")
@@ -50,7 +56,7 @@ func notTraces(n report.Counts) string {
 	if len(list) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s traces; %s)", textutil.Count(n.Executions-n.Redundant-n.Limited),
+	return fmt.Sprintf(" (%s traces; %s)", textutil.Count(traces),
 		strings.Join(list, ", "))
 }
 

@@ -80,3 +80,14 @@ func TestBackends(t *testing.T) {
 		}
 	}
 }
+
+// TestTracesOfPortfolio: only what the systematic search has run, and neither given up nor cut off,
+// stands for a class of executions.
+func TestTracesOfPortfolio(t *testing.T) {
+	n := report.Counts{Executions: 100, Redundant: 3, Limited: 12,
+		Phases: report.Phases{Systematic: 60, Aimed: 15, Sampled: 25, CutOff: 7}}
+	want := " (50 traces; 3 redundant, 40 aimed or sampled, 12 cut off)"
+	if got := notTraces(n); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

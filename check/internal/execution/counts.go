@@ -19,6 +19,7 @@ type Counts struct {
 	Ahead       int // executions that were under way before the search asked for them
 	InVain      int // executions that it then did not ask for
 	Early       int // executions in which timers could fire although goroutines could go on
+	EarlyCutOff int // of them, that were cut off
 	Elapsed     time.Duration
 }
 
@@ -29,4 +30,5 @@ func (c *Counts) Add(other Counts) {
 	c.Audits += other.Audits
 	c.Compared += other.Compared
 	c.Early += other.Early
+	c.EarlyCutOff += other.EarlyCutOff
 }

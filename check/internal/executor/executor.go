@@ -195,6 +195,9 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	translated, err := x.translator.Log(log, from)
 	if log.EarlyTimers > 0 {
 		x.counts.Early = 1
+		if log.Outcome == sut.StepLimit {
+			x.counts.EarlyCutOff = 1
+		}
 	}
 	waited, isNoDeadlock := x.config.waitsForClients(log)
 	// A deadlock that only waits for clients is no violation of the program.

@@ -24,6 +24,7 @@ func (p Phase) String() string {
 // Phases says what the parts of a portfolio have done.
 type Phases struct {
 	Systematic, Aimed, Sampled int // executions
+	CutOff                     int // of the systematic ones: StepLimit
 	Found                      Phase
 	At                         int // the execution that was the first violation; 0: there was none
 }

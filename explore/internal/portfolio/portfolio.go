@@ -135,6 +135,7 @@ func (s *Search) Counted() core.Verdict {
 	v := t.Conclude("")
 	v.Limited = s.Counts.Limited
 	v.Phases = s.phases
+	v.Phases.CutOff = s.cutOff
 	return v
 }
 
