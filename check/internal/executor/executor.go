@@ -195,7 +195,7 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	translated, err := x.translator.Log(log, from)
 	if log.EarlyTimers > 0 {
 		x.counts.Early = 1
-		if log.Outcome == sut.StepLimit {
+		if translated.Outcome == explore.StepLimit {
 			x.counts.EarlyCutOff = 1
 		}
 	}
