@@ -20,7 +20,7 @@ func newLog(verbose bool) *zap.Logger {
 	if !verbose {
 		config.Level = zap.NewAtomicLevelAt(zapcore.WarnLevel)
 	}
-	// There is no way to go wrong but for standard error, and then nobody can be told.
+	// Only writing to standard error can fail, and then the error cannot be reported either.
 	log, err := config.Build()
 	if err != nil {
 		return zap.NewNop()

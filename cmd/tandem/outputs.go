@@ -43,7 +43,7 @@ const counterexampleSuffix = ".counterexample"
 // counterexampleFile is a file for a counterexample: NAME.counterexample, or, where that is taken
 // or holds something else, NAME.2.counterexample and so on. An earlier counterexample of the same
 // program with the same arguments gives way, and that is said. Whether a name is taken by this run
-// is asked of the caller. A loop over names ends, since files are finite.
+// is asked of the caller. The loop ends, since only finitely many names are taken.
 func counterexampleFile(
 	warn io.Writer, name string, r *report.Recording, taken func(file string) bool,
 ) string {

@@ -43,8 +43,8 @@ func Missed(m report.Missed) string {
 	return p.String()
 }
 
-// printMissing is printMissed beside a violation. It comes late there: the violation is one whoever
-// was there, but an address without a peer may be why.
+// printMissing is printMissed beside a violation. It comes late there: it is a violation in any
+// case, but a missing peer may be its cause.
 func printMissing(p *printer.Printer, run report.Run) {
 	if len(run.Missed.Configure) > 0 && run.Verdict == report.Violated {
 		p.Heading("Nobody there")
