@@ -69,8 +69,8 @@ func (*Image) Mapped() store.MappedFiles { return store.MappedFiles{} }
 // End implements store.Saved: the store removes the files.
 func (*Image) End() {}
 
-// Save implements backend. CRIU stops everything while it reads. At the end, before it lets the
-// group go on, it calls back: then the files are saved.
+// Save has CRIU dump the incarnation. CRIU stops everything while it reads. At the end, before it
+// lets the group go on, it calls back: then the files are saved.
 func (c *Group) Save(
 	ctx context.Context, in *incarnation.Incarnation, directory string, files func(store.MappedFiles) error,
 ) (_ store.Saved, err error) {
@@ -113,7 +113,7 @@ type Restore struct {
 	err     error
 }
 
-// Prepare implements backend. CRIU starts, and reads the image.
+// Prepare starts CRIU, which reads the image.
 //
 // It runs beside the caller, and is held up at the stage at which it would make something. Where
 // connections have half ended, packets are held back in the new network, until all is restored.
@@ -149,12 +149,12 @@ func (c *Group) Prepare(ctx context.Context, in *incarnation.Incarnation, s stor
 	return r, nil
 }
 
-// Stop implements restore: the incarnation that there was is killed, or parked, already. CRIU needs
-// nothing of it: the files have all that there was.
+// Stop implements incarnation.Restore: the incarnation that there was is killed, or parked,
+// already. CRIU needs nothing of it: the files have all that there was.
 func (r *Restore) Stop(*incarnation.Incarnation, bool) error { return nil }
 
-// Start implements restore. The process IDs go on from where they were only now: CRIU has used some
-// up itself.
+// Start implements incarnation.Restore. The process IDs go on from where they were only now: CRIU
+// has used some up itself.
 func (r *Restore) Start() (*incarnation.Started, error) {
 	close(r.proceed)
 	<-r.done
@@ -174,7 +174,8 @@ func (r *Restore) Start() (*incarnation.Started, error) {
 	return s, nil
 }
 
-// Abort implements restore. CRIU, which is held up, is killed, and has made nothing yet.
+// Abort implements incarnation.Restore. CRIU, which is held up, is killed, and has made nothing
+// yet.
 func (r *Restore) Abort() {
 	r.cancel()
 	<-r.done

@@ -13,10 +13,8 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 )
 
-// Not every CRIU will do: old ones save a group without a word and cannot bring it back.
-
 // MinVersion is the oldest version that can dump TCP sockets on Linux 6.16 and later. An older one
-// saves a group and cannot bring it back.
+// saves a group without a word and cannot bring it back.
 const MinVersion = "4.2"
 
 // InstallHint says how to get a CRIU.

@@ -183,7 +183,7 @@ func (d *daemon) start(ctx context.Context, given []int) (wire.Response, []int, 
 }
 
 // newGroupHost is for a group that is not started yet. Its parts know each other by pointers: each
-// has one job, and none is used without the lock of the group.
+// has one job, and none is changed without the lock of the group.
 func (d *daemon) newGroupHost(id uint64, names []string) *groupHost {
 	directory := filepath.Join(paths.Groups, strconv.FormatUint(id, 10))
 	h := &groupHost{id: id, names: names, verify: d.verify,

@@ -83,11 +83,12 @@ func (d *dispatcher) serve(r wire.Request, sequence uint32, descriptors []int, t
 type queues map[uint64]chan struct{}
 
 // enqueue returns what to wait for before a request is served and what to close after it. A request
-// for the cause of an end is not queued: it waits for what the others do.
+// about no group, or for the cause of an end, is not queued; the latter waits for what the others
+// do.
 func (q queues) enqueue(r wire.Request) (before <-chan struct{}, after chan<- struct{}) {
 	last, turn := q[r.Group], make(chan struct{})
 	switch {
-	case r.Group == 0 || r.Operation == wire.OpCause: // waits for what others do
+	case r.Group == 0 || r.Operation == wire.OpCause:
 		return now(), turn
 	case last == nil:
 		last = now()

@@ -23,7 +23,7 @@ import (
 // in the order in which the file of the operation shows them.
 
 // groupHost is a group as the daemon has it. Its operations run one at a time: each of them holds
-// the lock from beginning to end.
+// the lock from beginning to end, but for awaitEnd and status.
 //
 // Its parts are types of their own: layout is what the group sees of files, runs what is alive,
 // files what goes back, and saves how.

@@ -16,7 +16,8 @@ import (
 // file whatever becomes of its number, and go through the channel with the reply.
 
 // maxAhead is how many sockets are sent with the reply to a restore. The checker asks the proxy for
-// others when it needs them, so that none of both runs out of descriptors for what nobody uses.
+// others when it needs them, so that neither of the two runs out of descriptors for what nobody
+// uses.
 const maxAhead = 1000
 
 // handOver returns the descriptors that the checker gets: a pidfd of the incarnation, its channel,

@@ -184,7 +184,7 @@ func uses(g peers.Group, directory string) bool {
 }
 
 // BindReadOnly makes a read-only view of a directory or file at another place. A bind mount takes
-// the flags of what it is bound from; read-only is a second step. Without that the first one is
+// the flags of what it is bound from; read-only is a second step. If it fails, the first one is
 // undone.
 func BindReadOnly(source, place string) error {
 	if err := unix.Mount(source, place, "", unix.MS_BIND, ""); err != nil {

@@ -69,7 +69,7 @@ func turnedBackBefore(in *incarnation.Incarnation) (pids []int, clock *os.File, 
 
 // EnterClocks has all processes of the group's network enter the proxy's time namespace. If one of
 // them cannot, none does, and the error is ErrUnsavable: an incarnation that is restored later has
-// the proxy's clock from the beginning (see prepare). All are asked before the first one is
+// the proxy's clock from the beginning (see Restore.make). All are asked before the first one is
 // touched.
 func (g *Group) EnterClocks(in *incarnation.Incarnation) error {
 	if g.tracer == nil { // nothing was turned back here

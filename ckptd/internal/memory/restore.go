@@ -36,7 +36,7 @@ type Restore struct {
 	entered func() error      // waits for the proxy to have left the old network
 }
 
-// Abort implements restore. It closes what is still the restore's.
+// Abort implements incarnation.Restore. It closes what is still the restore's.
 func (r *Restore) Abort() {
 	if r.visitor != nil {
 		r.visitor.Close()
@@ -54,8 +54,8 @@ func (r *Restore) Abort() {
 	}
 }
 
-// Stop implements restore: it ends the peers, not the proxy. While they die it makes ready
-// what does not depend on their end.
+// Stop implements incarnation.Restore: it ends the peers, not the proxy. While they die it makes
+// ready what does not depend on their end.
 //
 // The proxy has to be told of what dies: it reaps its children by itself otherwise, and a process
 // ID is free only when its process was reaped.
@@ -181,8 +181,8 @@ func (r *Restore) make(pid int) error {
 	})
 }
 
-// Start implements restore. On the way back the checker gets descriptors of the proxy's sockets,
-// which the daemon has made and would close.
+// Start implements incarnation.Restore. On the way back the checker gets descriptors of the proxy's
+// sockets, which the daemon has made and would close.
 func (r *Restore) Start() (*incarnation.Started, error) {
 	defer r.Abort()
 	pids, generations, err := r.makePeers()

@@ -89,9 +89,9 @@ func (all segments) check(frozen []*process.Frozen) error {
 	return nil
 }
 
-// putBack removes segments that were made since. One that was removed since cannot be made again,
-// since its number could not be chosen. It is called on the tracer's thread. Its number, key, owner
-// and size must be what they were.
+// putBack removes segments that were made since. It is called on the tracer's thread. One that was
+// removed since cannot be made again, since its number could not be chosen: each of all must still
+// be there, with the same number, key, owner and size.
 func (all segments) putBack() error {
 	now, err := listSegments()
 	if err != nil {

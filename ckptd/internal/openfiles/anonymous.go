@@ -159,7 +159,8 @@ func describeTimerfd(d *Descriptor, f openFile) error {
 	return nil
 }
 
-// writeCount adds to the counter of an eventfd. Nobody waits for it.
+// writeCount does not wait: the counter of the new eventfd is 0, and that of the old one was below
+// the most that one can hold.
 func writeCount(fd int, count uint64) error {
 	_, err := unix.Write(fd, binary.NativeEndian.AppendUint64(nil, count))
 	return err

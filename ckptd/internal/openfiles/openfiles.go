@@ -148,9 +148,9 @@ func (s *Survey) Describe(pid int) (found Descriptors, err error) {
 }
 
 // describeOnce describes a description that may be one of another process, too, and returns its
-// index. Processes that share one share its position and its flags, so it is made only once. That
-// of a fork is inherited, or was sent over a Unix socket: the kernel does not tell, and it does not
-// matter.
+// index. Processes that share one share its position and its flags, so it is made only once.
+// Whether it was inherited in a fork or sent over a Unix socket, the kernel does not tell, and it
+// does not matter.
 func (s *Survey) describeOnce(d *Descriptor, f openFile, others []openFile) (description int,
 	err error) {
 	n, err := f.findTwin(others)

@@ -23,8 +23,8 @@ import (
 // the network of the group. A path is a file of the group, of a kind that trees of files leave out:
 // binding makes it, so it has to be given the owner, the mode and the times that it had.
 //
-// Connected sockets are refused, but for a pair of a process with itself: see describeUnix. What is
-// on the way between two of them could hold descriptors.
+// Connected sockets are refused, but for the ends of a socketpair(2) that are both of the peers:
+// see describeUnix and checkPairs. What is on the way between two of them could hold descriptors.
 
 // unixSocket is a Unix socket that is not connected: it listens, or gets datagrams, or does nothing
 // yet. Its queue is empty.

@@ -55,7 +55,6 @@ type attributes struct {
 // tracee is the stopped copy. It forks whenever the image is restored, and is never let go.
 func (s *Saved) tracee() tracee { return tracee{s.PID, s.calls, s.threads[0].registers} }
 
-// timerBytes is the size of a struct itimerval.
 const timerBytes = 32
 
 // decodeTimer reads a struct itimerval of the kernel.
