@@ -9,7 +9,8 @@ import (
 // Operation is a visible operation.
 type Operation uint8
 
-// The operations that other packages tell from the rest. All are in the table of operations.
+// The operations that have a name in Go. What people read of them, and of those without such a
+// name, is in the table of operations.
 const (
 	Begin          Operation = abi.OpStart
 	Resume         Operation = abi.OpResume // goes on after having been blocked

@@ -33,7 +33,7 @@ type finder struct {
 // pair is a race between two transitions.
 type pair struct{ first, second int }
 
-// reached is what could come before a transition instead of after it.
+// reached is what is known of a transition's part in races, and so whether it may be overtaken.
 type reached struct {
 	first  bool // of a race
 	second bool
@@ -252,7 +252,8 @@ func (f *finder) hold(place uint64, round, promise int, events ...int) {
 	f.hints = append(f.hints, h)
 }
 
-// races finds the transitions that are the first of a race.
+// races notes which transitions race, in pairs, and which use an object again. It stops at
+// mostClocks: what comes after is not looked at.
 func (f *finder) races() {
 	goroutines := map[core.GoroutineID]bool{}
 	for i := range f.e.Transitions {
