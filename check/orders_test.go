@@ -47,7 +47,7 @@ func TestOrdersAgainstTwin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	executions, held, found, outcomes := 0, 0, 0, 0
+	programs, executions, held, found, outcomes := 0, 0, 0, 0, 0
 	for _, flavour := range flavourNames {
 		for number := range uint64(cases(40, 6)) {
 			text := drawProgram(flavour, number).String()
@@ -55,6 +55,7 @@ func TestOrdersAgainstTwin(t *testing.T) {
 			if !all {
 				continue
 			}
+			programs++
 			seen := map[string]bool{}
 			sampling := explore.Config{Algorithm: explore.POS, Executions: 40, Seed: number + 1}
 			walking := sampling
@@ -82,6 +83,9 @@ func TestOrdersAgainstTwin(t *testing.T) {
 	}
 	t.Logf("%d executions showed %d of %d outcomes; goroutines were held %d times", executions, found,
 		outcomes, held)
+	if programs < cases(40, 6)*len(flavourNames)/2 {
+		t.Errorf("the twin got through %d programs only", programs)
+	}
 	if held < executions/4 || found < outcomes/2 {
 		t.Error("that is too little")
 	}
