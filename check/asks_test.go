@@ -10,8 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// TestFailedSwaps: a CompareAndSwap that fails only looks: two of them need not be exchanged, and
-// a loop of them is a loop that waits.
+// TestFailedSwaps: a CompareAndSwap that fails only looks: two of them need not be exchanged, and a
+// loop of them is a loop that waits.
 func TestFailedSwaps(t *testing.T) {
 	p, err := buildProgram("testdata/asks", filepath.Join(tree, "asks"))
 	if err != nil {
@@ -65,8 +65,8 @@ func TestSwapsAgainstTwin(t *testing.T) {
 	}
 }
 
-// TestWhatProgramsAsk: a program is told of several processors; its environment is read and set
-// by calls that others may get in between; to swap what is at nil is a panic; and one whose stack
+// TestWhatProgramsAsk: a program is told of several processors; its environment is read and set by
+// calls that others may get in between; to swap what is at nil is a panic; and one whose stack
 // overflows is violated, and shown, though each time that is the end of a process with other
 // addresses.
 func TestWhatProgramsAsk(t *testing.T) {

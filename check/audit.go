@@ -10,9 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 )
 
-// newAuditor makes the auditor of scope auto, with peers of its own.
-// The auditor asks a second group of peers, in group scope, so that its questions do not disturb
-// the cursor of the search.
+// newAuditor makes the auditor of scope auto, with peers of its own. The auditor asks a second
+// group of peers, in group scope, so that its questions do not disturb the cursor of the search.
 func newAuditor(ctx context.Context, o Options, of *driver.Driver) *audit.Auditor {
 	side := driver.New(ctx, o.driver(iocache.Group))
 	// The auditor's cache has the same limits and masks as the one that is audited.

@@ -10,8 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// BenchmarkLastZero is how many executions there are in a second of a whole check: the
-// program, and everything that the checker does with what the program did.
+// BenchmarkLastZero is how many executions there are in a second of a whole check: the program, and
+// everything that the checker does with what the program did.
 func BenchmarkLastZero(b *testing.B) {
 	for _, races := range [][]string{nil, {sut.RacesMain}} {
 		p := buildForSpeed(b, races...)
@@ -28,8 +28,8 @@ func BenchmarkLastZero(b *testing.B) {
 	}
 }
 
-// BenchmarkDepth is what a transition of a whole check costs in executions of different
-// lengths. The time of a short execution is mostly that of its beginning and end.
+// BenchmarkDepth is what a transition of a whole check costs in executions of different lengths.
+// The time of a short execution is mostly that of its beginning and end.
 func BenchmarkDepth(b *testing.B) {
 	p := buildForSpeed(b)
 	benchmarkGrowth(b, "transition", []int{100, 1_000, 10_000}, func(depth int) float64 {
@@ -41,8 +41,8 @@ func BenchmarkDepth(b *testing.B) {
 	})
 }
 
-// BenchmarkGoroutines is what a goroutine that does little costs in an execution with
-// different numbers of them.
+// BenchmarkGoroutines is what a goroutine that does little costs in an execution with different
+// numbers of them.
 func BenchmarkGoroutines(b *testing.B) {
 	p := buildForSpeed(b)
 	benchmarkGrowth(b, "goroutine", []int{100, 1_000, 4_000}, func(goroutines int) float64 {

@@ -10,9 +10,9 @@ import (
 )
 
 // TestIndependentComponents: of two components that have nothing in common, each with n partial
-// orders, there are n x n, and each is run once. That takes to know an object again although
-// others were made before it: where the search took one for another, it ran some orders twice,
-// and left out others.
+// orders, there are n x n, and each is run once. That takes to know an object again although others
+// were made before it: where the search took one for another, it ran some orders twice, and left
+// out others.
 func TestIndependentComponents(t *testing.T) {
 	for name, races := range map[string][]string{"with the detector": {sut.RacesMain}, "without": nil} {
 		t.Run(name, func(t *testing.T) {

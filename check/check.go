@@ -1,6 +1,6 @@
-// Package check runs one check: the search chooses schedules, a worker executes
-// them, the cache answers for the peers, and the peers stand where the cursor
-// is whenever the cache cannot. It is the only room that knows the others.
+// Package check runs one check: the search chooses schedules, a worker executes them, the cache
+// answers for the peers, and the peers stand where the cursor is whenever the cache cannot. It is
+// the only room that knows the others.
 package check
 
 import (
@@ -10,11 +10,10 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 )
 
-// Run checks a program. An error means that nothing more can be said about it: the
-// program does what cannot be checked, a process that takes part has died, or
-// the peers contradicted themselves. Violations that were found before the error are in
-// the result, which is nil if there are none. When ctx ends, the verdict is Unknown, or
-// Violated if there are violations.
+// Run checks a program. An error means that nothing more can be said about it: the program does
+// what cannot be checked, a process that takes part has died, or the peers contradicted themselves.
+// Violations that were found before the error are in the result, which is nil if there are none.
+// When ctx ends, the verdict is Unknown, or Violated if there are violations.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	result, err := runIn(ctx, o)
 	if !o.Audited || !audit.Contradicts(err) {

@@ -44,8 +44,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestCounterexample: the race of scpto is shown with its lines, its messages
-// and the restored peer, and replays a hundred times without the peer.
+// TestCounterexample: the race of scpto is shown with its lines, its messages and the restored
+// peer, and replays a hundred times without the peer.
 func TestCounterexample(t *testing.T) {
 	o := scpTo.options(t)
 	result := check(t, o)
@@ -97,8 +97,8 @@ func cloneRecording(r *report.Recording) *report.Recording {
 	return &c
 }
 
-// TestCountsEqualTheDumbTwin: the reduced search runs exactly one execution for each partial
-// order that the enumeration of all schedules shows; where they are too many, of those with five
+// TestCountsEqualTheDumbTwin: the reduced search runs exactly one execution for each partial order
+// that the enumeration of all schedules shows; where they are too many, of those with five
 // preemptions.
 func TestCountsEqualTheDumbTwin(t *testing.T) {
 	for _, e := range []struct {
@@ -126,8 +126,8 @@ func TestCountsEqualTheDumbTwin(t *testing.T) {
 	}
 }
 
-// fingerprints returns the partial orders of the executions that a search
-// runs to their end, and how many those were.
+// fingerprints returns the partial orders of the executions that a search runs to their end, and
+// how many those were.
 func fingerprints(t *testing.T, o Options, s *explore.Search) (seen map[uint64]bool, executions int) {
 	seen = map[uint64]bool{}
 	o.Search, o.observe = s, seeing(func(x explore.Execution) {
@@ -215,8 +215,8 @@ func TestReadsOfPeers(t *testing.T) {
 	}
 }
 
-// TestInconsistencyIsNoticed: a peer that answers at random cannot be replayed
-// without checkpoints, and that is said, not passed over.
+// TestInconsistencyIsNoticed: a peer that answers at random cannot be replayed without checkpoints,
+// and that is said, not passed over.
 func TestInconsistencyIsNoticed(t *testing.T) {
 	o := randomAlphabet.options(t)
 	o.Args = []string{"-connections", "2", "-requests", "4"}

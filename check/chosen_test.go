@@ -11,8 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/strategy"
 )
 
-// dialogues checks a program with a strategy, and returns all that was said in the
-// executions, by the behaviour of the peers.
+// dialogues checks a program with a strategy, and returns all that was said in the executions, by
+// the behaviour of the peers.
 func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]bool) {
 	t.Helper()
 	said := make([]map[string]bool, o.Group.Behaviours())
@@ -49,8 +49,8 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 }
 
 // TestChosenBehaviours: several behaviours of Dropbear are explored, each with a key exchange of
-// its own, and it is the same, byte for byte, when Dropbear is started anew each time it has
-// to go back and when it goes back to checkpoints.
+// its own, and it is the same, byte for byte, when Dropbear is started anew each time it has to go
+// back and when it goes back to checkpoints.
 func TestChosenBehaviours(t *testing.T) {
 	behaviours := cases(8, 3)
 	var want []map[string]bool
@@ -88,8 +88,8 @@ func TestChosenBehaviours(t *testing.T) {
 	}
 }
 
-// TestChoiceOfTheFirstConnect: whichever goroutine connects first makes the choice, in the
-// reduced search as in the enumeration of all schedules.
+// TestChoiceOfTheFirstConnect: whichever goroutine connects first makes the choice, in the reduced
+// search as in the enumeration of all schedules.
 func TestChoiceOfTheFirstConnect(t *testing.T) {
 	options := func() Options {
 		o := randomAlphabet.options(t)

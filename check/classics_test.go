@@ -8,8 +8,8 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// classics are the published numbers of executions: Abdulla, Aronis, Jonsson, Sagonas: Source
-// Sets: A Foundation for Optimal Dynamic Partial Order Reduction, Journal of the ACM 64(4), 2017.
+// classics are the published numbers of executions: Abdulla, Aronis, Jonsson, Sagonas: Source Sets:
+// A Foundation for Optimal Dynamic Partial Order Reduction, Journal of the ACM 64(4), 2017.
 var classics = []struct {
 	program   string
 	n         int
@@ -31,8 +31,8 @@ var classics = []struct {
 	{"indexer", 15, 4_096},
 }
 
-// TestPublishedCounts checks the classics of partial-order reduction: the number of all
-// executions, redundant ones included, is the published one of optimal DPOR.
+// TestPublishedCounts checks the classics of partial-order reduction: the number of all executions,
+// redundant ones included, is the published one of optimal DPOR.
 func TestPublishedCounts(t *testing.T) {
 	p, err := buildProgram("../examples/classics", filepath.Join(tree, "classics"))
 	if err != nil {

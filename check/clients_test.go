@@ -21,8 +21,8 @@ var (
 	libraryFixed   = example{"library/fixed", "library/tandem.yaml", nil}
 )
 
-// TestServerWithClients checks a server whose clients go back with the search, in every way
-// that there is to take them back.
+// TestServerWithClients checks a server whose clients go back with the search, in every way that
+// there is to take them back.
 func TestServerWithClients(t *testing.T) {
 	for _, way := range []struct {
 		backend    string

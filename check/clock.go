@@ -19,8 +19,8 @@ func startClock() clock { return clock{started: time.Now(), told: time.Now()} }
 // elapsed is the time of this process and of those before it that the saved run counts.
 func (c *clock) elapsed() time.Duration { return c.resumed.Elapsed + time.Since(c.started) }
 
-// isResumed reports whether the check goes on with a saved run.
-// A saved run has taken some time in any case, so zero means that there was none.
+// isResumed reports whether the check goes on with a saved run. A saved run has taken some time in
+// any case, so zero means that there was none.
 func (c *clock) isResumed() bool { return c.resumed.Elapsed != 0 }
 
 // isTimeToTell reports whether progress is to be told, and takes it as told.

@@ -26,8 +26,8 @@ func (r *returner) Checkpoint(s strategy.Step) bool {
 	return true
 }
 
-// TestCheckpointsOfReturns: a checkpoint can be taken of a place that was reached by giving
-// inputs again, and then saves that.
+// TestCheckpointsOfReturns: a checkpoint can be taken of a place that was reached by giving inputs
+// again, and then saves that.
 func TestCheckpointsOfReturns(t *testing.T) {
 	started := alphabet.options(t)
 	started.Strategy = strategy.AfterND{}

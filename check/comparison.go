@@ -16,9 +16,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// CompareRequest asks for one check with several strategies, backends and scopes.
-// Each combination of the three lists is one check. The rest of the request is the same for all of
-// them.
+// CompareRequest asks for one check with several strategies, backends and scopes. Each combination
+// of the three lists is one check. The rest of the request is the same for all of them.
 type CompareRequest struct {
 	Request
 	Strategies []string
@@ -30,8 +29,8 @@ type CompareRequest struct {
 // MaxComparisons bounds how many checks one comparison runs.
 const MaxComparisons = 1000
 
-// Comparison is a CompareRequest that has been understood.
-// The program is built once. Run may be called once for each Comparison, by one goroutine.
+// Comparison is a CompareRequest that has been understood. The program is built once. Run may be
+// called once for each Comparison, by one goroutine.
 type Comparison struct {
 	request CompareRequest
 	configs []configs.Config // those to compare, once each
@@ -132,9 +131,8 @@ func (c *Comparison) Run(ctx context.Context, say func(format string, a ...any),
 	return all, nil
 }
 
-// measure runs one combination and notes what came of it.
-// The time that an ended attempt in scope connection took is part of the row: the user has waited
-// for it, too.
+// measure runs one combination and notes what came of it. The time that an ended attempt in scope
+// connection took is part of the row: the user has waited for it, too.
 func (c *Comparison) measure(
 	ctx context.Context, row *compare.Row, config configs.Config, program *sut.Program, listener Listener,
 ) {

@@ -11,9 +11,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// explainer makes violations simpler, and shows what happens in them.
-// It has an executor to itself, since it replaces watchers and asks for more events than a search
-// does. Only one goroutine may use it.
+// explainer makes violations simpler, and shows what happens in them. It has an executor to itself,
+// since it replaces watchers and asks for more events than a search does. Only one goroutine may
+// use it.
 type explainer struct {
 	ctx      context.Context
 	options  *Options
@@ -22,9 +22,8 @@ type explainer struct {
 	blame    func(log *sut.Log) (tests []string) // that a violation is one of
 }
 
-// explainAll adds violations to a result.
-// Each violation is shrunk first: the shorter schedule is the one that is explained. An error ends
-// the loop, and those explained so far stay in the result.
+// explainAll adds violations to a result. Each violation is shrunk first: the shorter schedule is
+// the one that is explained. An error ends the loop, and those explained so far stay in the result.
 func (e *explainer) explainAll(violations []*violation, result *Result) error {
 	for _, v := range violations {
 		e.shrink(v)
@@ -40,10 +39,9 @@ func (e *explainer) explainAll(violations []*violation, result *Result) error {
 	return nil
 }
 
-// explain runs the violating schedule once more, with everything noted that
-// people want to see, and makes a counterexample and a recording of it.
-// An error is returned if the program behaves differently this time: a counterexample that cannot
-// be repeated would mislead.
+// explain runs the violating schedule once more, with everything noted that people want to see, and
+// makes a counterexample and a recording of it. An error is returned if the program behaves
+// differently this time: a counterexample that cannot be repeated would mislead.
 func (e *explainer) explain(v *violation, result *Result) error {
 	var exchanges []driver.Exchange
 	x := e.executor
@@ -89,11 +87,10 @@ func (e *explainer) explain(v *violation, result *Result) error {
 	return nil
 }
 
-// preemptions runs a schedule and tells which of its transitions preempt another
-// goroutine. events is its log; where that is too long for what else could have been picked,
-// nothing is known.
-// The events of the second run are compared without those of kind Enabled, which the first run did
-// not ask for. An error is one of the worker.
+// preemptions runs a schedule and tells which of its transitions preempt another goroutine. events
+// is its log; where that is too long for what else could have been picked, nothing is known. The
+// events of the second run are compared without those of kind Enabled, which the first run did not
+// ask for. An error is one of the worker.
 func preemptions(w *sut.Worker, s sut.Schedule, answers func() sut.Peers,
 	events []sut.Event) ([]bool, error) {
 	s.WantEnabled = true

@@ -10,9 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// FuzzDamagedLog makes executions of events that are each possible and together make
-// no sense. The search may refuse them, and a report may be odd; nothing may panic.
-// Eight bytes are an event.
+// FuzzDamagedLog makes executions of events that are each possible and together make no sense. The
+// search may refuse them, and a report may be odd; nothing may panic. Eight bytes are an event.
 func FuzzDamagedLog(f *testing.F) {
 	step := []byte{byte(sut.Stepped), byte(sut.Lock), byte(model.Write), 1, 0, 1, 1, 2}
 	access := []byte{byte(sut.Accessed), byte(sut.Lock), byte(model.Write), 1, 0, 1, 2, 0}
@@ -56,8 +55,8 @@ func FuzzDamagedLog(f *testing.F) {
 // admitted is what has been admitted to a log, as far as what comes next may belong to it.
 type admitted struct{ transition, pending bool }
 
-// admits goes on to an event, unless it is one that the reader of the worker's memory does not
-// let through there.
+// admits goes on to an event, unless it is one that the reader of the worker's memory does not let
+// through there.
 func (p *admitted) admits(e sut.Event) bool {
 	begins := e.Kind == sut.Stepped || e.Kind == sut.Ticked && e.Tick() != sut.TickEarly
 	if e.Kind == sut.Stepped && e.Number >= e.Choices || e.Kind == sut.Intended && !p.pending ||

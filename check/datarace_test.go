@@ -27,8 +27,8 @@ func racy(t *testing.T, args ...string) Options {
 	return Options{Program: p, Package: "racy", Args: args, Search: maxExecutions(dporSearch(), 300)}
 }
 
-// TestDataRaces: the reduced search finds every race that there is in any
-// schedule, and calls nothing else one.
+// TestDataRaces: the reduced search finds every race that there is in any schedule, and calls
+// nothing else one.
 func TestDataRaces(t *testing.T) {
 	w, err := sut.Start(racy(t).Program, sut.Options{Args: []string{"list"}})
 	if err != nil {
@@ -53,8 +53,7 @@ func TestDataRaces(t *testing.T) {
 	}
 }
 
-// TestDataRaceIsExplained: both accesses are shown with their stacks, and a replay
-// shows the same.
+// TestDataRaceIsExplained: both accesses are shown with their stacks, and a replay shows the same.
 func TestDataRaceIsExplained(t *testing.T) {
 	o := racy(t, "racy store over store")
 	result := check(t, o)

@@ -13,8 +13,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestDeterminism runs 50 random schedules of each example 20 times and
-// compares the logs event by event.
+// TestDeterminism runs 50 random schedules of each example 20 times and compares the logs event by
+// event.
 func TestDeterminism(t *testing.T) {
 	const schedules, repetitions = 50, 20
 	for _, e := range []example{alphabet, randomAlphabet, httpGet, scpTo, scpToFixed} {
@@ -55,9 +55,8 @@ func runOnce(t testing.TB, r *run, s sut.Schedule) *sut.Log {
 }
 
 // BenchmarkCacheHit is what an input costs that the cache answers: in the checker, and in all, as
-// the program sees it. The latter is what each of many further requests adds to an execution,
-// with all that the program itself does for it: it writes the request, blocks and reads the
-// answer.
+// the program sees it. The latter is what each of many further requests adds to an execution, with
+// all that the program itself does for it: it writes the request, blocks and reads the answer.
 func BenchmarkCacheHit(b *testing.B) {
 	const few, many = 10, 210
 	inChecker := &timedPeers{}

@@ -26,9 +26,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestEncryptedReplays runs four SSH sessions at once, and HTTPS clients, against
-// real servers under random schedules, and each schedule twenty times more: all
-// events and every byte that is sent must be the same.
+// TestEncryptedReplays runs four SSH sessions at once, and HTTPS clients, against real servers
+// under random schedules, and each schedule twenty times more: all events and every byte that is
+// sent must be the same.
 func TestEncryptedReplays(t *testing.T) {
 	const schedules, repetitions = 4, 20
 	p, err := buildProgram("testdata/encrypted", filepath.Join(tree, "encrypted"))
@@ -52,8 +52,8 @@ func TestEncryptedReplays(t *testing.T) {
 	}
 }
 
-// replayBytes runs a schedule against peers that have just been started, and then
-// again and again with their answers.
+// replayBytes runs a schedule against peers that have just been started, and then again and again
+// with their answers.
 func replayBytes(t *testing.T, o Options, s sut.Schedule, repetitions int) {
 	t.Helper()
 	r, err := newRun(context.Background(), o, interest{})
@@ -121,8 +121,8 @@ func httpsGroup(t *testing.T) (g *peers.Group, certificate string) {
 	}, string(cert)
 }
 
-// newCertificate makes a certificate that is valid in both times: the real one of
-// the server, and the virtual one of the program.
+// newCertificate makes a certificate that is valid in both times: the real one of the server, and
+// the virtual one of the program.
 func newCertificate(t *testing.T) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

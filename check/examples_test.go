@@ -59,8 +59,8 @@ func waysToCheck(scopes []string, few bool) (ways []variant) {
 
 // TestExamplesInAllWays: every example has one verdict and the same outcomes, whatever the
 // strategy, the scope where it is valid, the backend, the reduction and the number of workers.
-// Strategy never gives inputs again that had random answers: that it ends in a contradiction,
-// which is named, is right, too. EXAMPLES=all takes all ways, and not some.
+// Strategy never gives inputs again that had random answers: that it ends in a contradiction, which
+// is named, is right, too. EXAMPLES=all takes all ways, and not some.
 func TestExamplesInAllWays(t *testing.T) {
 	clients := map[string]*ckptd.Client{}
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendAuto} {

@@ -34,8 +34,8 @@ func cases(all, part int) int {
 	return part
 }
 
-// tree holds the examples and, below bin, what is built of them and of the
-// daemon, laid out as the configurations expect it.
+// tree holds the examples and, below bin, what is built of them and of the daemon, laid out as the
+// configurations expect it.
 var tree string
 
 func TestMain(m *testing.M) {
@@ -225,8 +225,8 @@ func (o observer) Report(x explore.Execution) error {
 	return o.Search.Report(x)
 }
 
-// eachExecution runs the executions of a search in a worker of their own, to its end or
-// until visit, which is shown each of them before the search is, returns false.
+// eachExecution runs the executions of a search in a worker of their own, to its end or until
+// visit, which is shown each of them before the search is, returns false.
 func eachExecution(p *sut.Program, o sut.Options, s stepper, visit func(*sut.Log, explore.Execution) bool) (
 	ended bool, err error) {
 	return eachExecutionWith(func() sut.Peers { return nil }, p, o, s, visit)
@@ -260,8 +260,8 @@ func eachExecutionWith(newPeers func() sut.Peers, p *sut.Program, o sut.Options,
 	return true, nil
 }
 
-// shows requires a counterexample that says each part, and that replays so often without the
-// peers once it was saved and loaded.
+// shows requires a counterexample that says each part, and that replays so often without the peers
+// once it was saved and loaded.
 func shows(t *testing.T, program *sut.Program, result *Result, replays int, parts ...string) {
 	t.Helper()
 	if result.Counterexample == nil {

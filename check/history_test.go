@@ -13,9 +13,8 @@ import (
 
 var historyAlphabet = example{"alphabet", "alphabet/history.yaml", nil}
 
-// TestOneHistory: the server tosses a coin for each answer and repeats all of
-// its answers in each, so the client of every execution knows whether they come
-// from one history of the server.
+// TestOneHistory: the server tosses a coin for each answer and repeats all of its answers in each,
+// so the client of every execution knows whether they come from one history of the server.
 func TestOneHistory(t *testing.T) {
 	for _, s := range []strategy.Strategy{strategy.AfterIO{}, strategy.Always{}} {
 		o := historyAlphabet.options(t)
@@ -28,8 +27,8 @@ func TestOneHistory(t *testing.T) {
 	}
 }
 
-// TestMixedHistoriesAreNoticed shows that TestOneHistory can fail: here the
-// checker takes the image of one state for that of another.
+// TestMixedHistoriesAreNoticed shows that TestOneHistory can fail: here the checker takes the image
+// of one state for that of another.
 func TestMixedHistoriesAreNoticed(t *testing.T) {
 	o := historyAlphabet.options(t)
 	o.Search = untilViolation(o.Search)
@@ -49,8 +48,7 @@ func TestMixedHistoriesAreNoticed(t *testing.T) {
 	}
 }
 
-// mixer checkpoints like after-io, but then exchanges the images of states of
-// the same depth.
+// mixer checkpoints like after-io, but then exchanges the images of states of the same depth.
 type mixer struct {
 	side   *driver.Driver
 	images map[int]string // the first image of each depth
@@ -59,8 +57,8 @@ type mixer struct {
 	mixed  int
 }
 
-// Checkpoint implements strategy.Strategy. The image that was taken after its
-// last answer is there by the time of its next.
+// Checkpoint implements strategy.Strategy. The image that was taken after its last answer is there
+// by the time of its next.
 func (m *mixer) Checkpoint(s strategy.Step) bool {
 	if at, image, ok := m.nearest(); ok && m.depth >= 5 && slices.Equal(at, m.last) {
 		if first := m.images[m.depth]; first == "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Job is a request that has been understood: no name in it is wrong. Nothing is built yet.
-// A Job can be run once.
+// Job is a request that has been understood: no name in it is wrong. Nothing is built yet. A Job
+// can be run once.
 type Job struct {
 	request Request
 	options Options
@@ -24,8 +24,8 @@ type Job struct {
 }
 
 // NewJob sees that a request can be fulfilled, as far as that shows without starting anything. If
-// it goes on with a saved run, everything that the result depends on must be as it was.
-// An error says which part of the request is wrong, or what has changed.
+// it goes on with a saved run, everything that the result depends on must be as it was. An error
+// says which part of the request is wrong, or what has changed.
 func NewJob(r Request) (*Job, error) {
 	if r.Config.Group != nil && os.Geteuid() != 0 {
 		return nil, errors.New("checking against peers needs root, to checkpoint them: " +
@@ -50,12 +50,12 @@ func NewJob(r Request) (*Job, error) {
 	return j, err
 }
 
-// Workers is how many executions the job runs at the same time, at most.
-// The bound is the one of the options, not the number of processors.
+// Workers is how many executions the job runs at the same time, at most. The bound is the one of
+// the options, not the number of processors.
 func (j *Job) Workers() int { return j.options.Workers }
 
-// Run does the job: it builds the program, starts what takes part, and searches. Results and
-// errors are those of the function Run; Result.Summary is filled in, too. The run is saved, and the
+// Run does the job: it builds the program, starts what takes part, and searches. Results and errors
+// are those of the function Run; Result.Summary is filled in, too. The run is saved, and the
 // answers of the peers are kept, as the request says.
 func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
 	o := j.telling(listener)
@@ -101,8 +101,8 @@ func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
 	return result, err
 }
 
-// telling returns the options of a job, with a listener who is told what happens.
-// The options are a copy.
+// telling returns the options of a job, with a listener who is told what happens. The options are a
+// copy.
 func (j *Job) telling(listener Listener) Options {
 	o := j.options
 	o.Progress = listener.Progress
@@ -121,8 +121,8 @@ func (j *Job) buildOptions() sut.BuildOptions {
 	}
 }
 
-// buildTemporary builds a program into a directory of its own, which clean removes.
-// On an error nothing is left to clean.
+// buildTemporary builds a program into a directory of its own, which clean removes. On an error
+// nothing is left to clean.
 func buildTemporary(ctx context.Context, o sut.BuildOptions) (p *sut.Program, clean func(), err error) {
 	toolchain, err := sut.UserToolchain(ctx, o.Dir)
 	if err != nil {
@@ -139,8 +139,8 @@ func buildTemporary(ctx context.Context, o sut.BuildOptions) (p *sut.Program, cl
 	return p, clean, err
 }
 
-// withDaemon calls do with a checkpoint daemon, which ends afterwards. Without peers it is nil.
-// The error of the daemon's end is joined to that of do.
+// withDaemon calls do with a checkpoint daemon, which ends afterwards. Without peers it is nil. The
+// error of the daemon's end is joined to that of do.
 func (j *Job) withDaemon(ctx context.Context, log io.Writer, do func(*ckptd.Client) error) error {
 	config := j.request.Config
 	if config.Group == nil {
@@ -168,8 +168,8 @@ func (j *Job) withDaemon(ctx context.Context, log io.Writer, do func(*ckptd.Clie
 }
 
 // PackageDirectory is the directory of a package, which the user names by a directory, by its
-// import path or by its files. What is wrong with the name is left for the build to say.
-// Of several packages that match, it is the first.
+// import path or by its files. What is wrong with the name is left for the build to say. Of several
+// packages that match, it is the first.
 func PackageDirectory(ctx context.Context, tags []string, pkg string) string {
 	if info, err := os.Stat(pkg); err == nil && info.IsDir() {
 		return pkg
@@ -182,8 +182,8 @@ func PackageDirectory(ctx context.Context, tags []string, pkg string) string {
 }
 
 // ReplayHere builds the program of a recording in a directory, and replays the recording so many
-// times; see Replay. SameBuild says whether the program is the very one that was recorded.
-// A different build is no error: the recording may still replay.
+// times; see Replay. SameBuild says whether the program is the very one that was recorded. A
+// different build is no error: the recording may still replay.
 func ReplayHere(ctx context.Context, r *report.Recording, dir string, times int) (
 	shown *report.Counterexample, sameBuild bool, err error,
 ) {

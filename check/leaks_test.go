@@ -30,8 +30,8 @@ func endings(t *testing.T, scenario string) Options {
 	return Options{Program: p, Package: "endings", Args: []string{scenario}, Search: dporSearch()}
 }
 
-// placeOf is the line of a scenario in the source; that of the operation, if it is
-// a function of its own.
+// placeOf is the line of a scenario in the source; that of the operation, if it is a function of
+// its own.
 func placeOf(t *testing.T, scenario string) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/endings/main.go")

@@ -40,8 +40,8 @@ func TestLimitsAgainstTwin(t *testing.T) {
 	}
 }
 
-// TestLimitsAndChoices: what is no goroutine of the program preempts nobody, and alternatives
-// of an operation are none: early timers, short reads, arms of a select.
+// TestLimitsAndChoices: what is no goroutine of the program preempts nobody, and alternatives of an
+// operation are none: early timers, short reads, arms of a select.
 func TestLimitsAndChoices(t *testing.T) {
 	p, err := buildProgram("testdata/early", filepath.Join(tree, "early"))
 	if err != nil {
@@ -141,8 +141,8 @@ func compareSchedules(t *testing.T, p *sut.Program, o sut.Options, s *explore.Se
 	return len(want)
 }
 
-// schedulesOf lists the schedules that a search runs, and how many preemptions and delays each
-// has; nil if there are too many.
+// schedulesOf lists the schedules that a search runs, and how many preemptions and delays each has;
+// nil if there are too many.
 func schedulesOf(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search) map[string][2]int {
 	t.Helper()
 	list := map[string][2]int{}
@@ -160,8 +160,8 @@ func schedulesOf(t *testing.T, p *sut.Program, o sut.Options, s *explore.Search)
 	return list
 }
 
-// departures counts, from the log alone, how often a goroutine ran although the one before it
-// could have gone on, and how many were passed over for it.
+// departures counts, from the log alone, how often a goroutine ran although the one before it could
+// have gone on, and how many were passed over for it.
 func departures(events []sut.Event) (preemptions, delays int) {
 	var created, enabled []uint64
 	running := uint64(0)

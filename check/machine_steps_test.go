@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// The instructions of the machine. A method returns -1 if the instruction is not
-// one of its kind, 0 if it cannot go on now, and otherwise how many choices it has.
+// The instructions of the machine. A method returns -1 if the instruction is not one of its kind, 0
+// if it cannot go on now, and otherwise how many choices it has.
 
 func (m *move) runChannel(in step) int {
 	c := &m.channels[in.index(len(m.channels))]

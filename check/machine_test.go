@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// machine is the brute-force twin of everything: an abstract machine for the
-// programs of testdata/programs that follows the algorithms of Go's channels and of
-// package sync step by step, and takes every step in every state. It knows nothing
-// of schedules, points, or dependence.
+// machine is the brute-force twin of everything: an abstract machine for the programs of
+// testdata/programs that follows the algorithms of Go's channels and of package sync step by step,
+// and takes every step in every state. It knows nothing of schedules, points, or dependence.
 type machine struct {
 	bodies [][]step
 	seen   map[string]bool // states
@@ -199,8 +198,7 @@ type move struct {
 	choice int
 }
 
-// run performs the step and returns how many choices there were; 0: it cannot be
-// done now.
+// run performs the step and returns how many choices there were; 0: it cannot be done now.
 func (m *move) run() int {
 	body := m.bodies[m.number]
 	if n := len(m.ends()); n > 0 && m.pc == m.routine.ends[n-1] && m.phase == 0 {

@@ -120,12 +120,12 @@ type hooks struct {
 	haste   bool // all workers are there before the search begins
 }
 
-// resumes says whether a saved run is gone on with.
-// A run that was made for this check has no state yet.
+// resumes says whether a saved run is gone on with. A run that was made for this check has no state
+// yet.
 func (o *Options) resumes() bool { return o.Saving != nil && o.Saving.Run.State() != nil }
 
-// driver says how the peers are kept at the cursor of a cache of some scope.
-// Defaults are filled in here. Without a group it must not be called.
+// driver says how the peers are kept at the cursor of a cache of some scope. Defaults are filled in
+// here. Without a group it must not be called.
 func (o *Options) driver(scope iocache.Scope) driver.Config {
 	c := driver.Config{Start: driver.From(o.Client), Spec: *o.Group, Strategy: o.Strategy, Scope: scope}
 	c.Patience = max(cmp.Or(o.PeerPatience, watch.DefaultPatience), 0)
@@ -137,9 +137,8 @@ func (o *Options) driver(scope iocache.Scope) driver.Config {
 	return c
 }
 
-// selectFaults says where the peers are whose connections can fail.
-// An error names the peer whose connections cannot fail. The places are addresses, since the
-// program knows no names of peers.
+// selectFaults says where the peers are whose connections can fail. An error names the peer whose
+// connections cannot fail. The places are addresses, since the program knows no names of peers.
 func (o *Options) selectFaults() error {
 	if len(o.World.FaultPeers) == 0 {
 		return nil
@@ -159,8 +158,8 @@ func (o *Options) selectFaults() error {
 	return nil
 }
 
-// executors says what the executors run, and which executions they keep.
-// The peers and the auditor are added later, since they need the context.
+// executors says what the executors run, and which executions they keep. The peers and the auditor
+// are added later, since they need the context.
 func (o *Options) executors(in interest) *executor.Config {
 	return &executor.Config{
 		Program: o.Program, Package: o.Package, Modules: o.Modules,
@@ -171,8 +170,8 @@ func (o *Options) executors(in interest) *executor.Config {
 	}
 }
 
-// prepare sees that the options go together, and tells the program's world what peers there are.
-// It changes a copy of the group, so the caller's stays as it is.
+// prepare sees that the options go together, and tells the program's world what peers there are. It
+// changes a copy of the group, so the caller's stays as it is.
 func (o *Options) prepare() error {
 	if o.Group == nil {
 		return nil
@@ -206,8 +205,8 @@ func (o *Options) prepare() error {
 // The clocks of the program and of its peers start together, also where nothing is said.
 var _ = [1]struct{}{}[sut.DefaultStart-peers.DefaultStart]
 
-// limit sets what a cache may take, and what may differ in its answers.
-// Each cache of a check has the same limit.
+// limit sets what a cache may take, and what may differ in its answers. Each cache of a check has
+// the same limit.
 func (o *Options) limit(c *iocache.Cache) {
 	const unlessSaid = 1 << 30
 	c.SetMasks(o.Masks)

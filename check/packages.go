@@ -43,8 +43,8 @@ func Packages(ctx context.Context, tags []string, patterns ...string) ([]Package
 	return list, nil
 }
 
-// shortName is the end of a path by which no other package is called, from an element on.
-// It is the whole path if nothing shorter is unique.
+// shortName is the end of a path by which no other package is called, from an element on. It is the
+// whole path if nothing shorter is unique.
 func shortName(path string, among []sut.Package) (name string) {
 	elements := strings.Split(path, "/")
 	for n := 1; n <= len(elements); n++ {
@@ -70,8 +70,8 @@ type TestSelection struct {
 
 // Tests builds the tests of a package, which the request names by its import path, and checks each
 // test by itself; see the function Tests. The arguments of the configuration are for the program,
-// and not for its tests. Assumptions are what the verdicts rest on.
-// tell is called for each test when its verdict is known. An error of it ends the check.
+// and not for its tests. Assumptions are what the verdicts rest on. tell is called for each test
+// when its verdict is known. An error of it ends the check.
 func (j *Job) Tests(
 	ctx context.Context, p Package, which TestSelection, listener Listener, tell func(TestVerdict) error,
 ) (assumptions report.Assumptions, err error) {

@@ -63,8 +63,8 @@ type variant struct {
 // reference is the variant that the others are compared with.
 var reference = variant{dporSearch, "group", "after-io", ckptd.BackendAuto, 1}
 
-// drawVariant takes what costs much, CRIU and every schedule one by one, less often than the
-// rest: every schedule only where the reduction leaves few.
+// drawVariant takes what costs much, CRIU and every schedule one by one, less often than the rest:
+// every schedule only where the reduction leaves few.
 func drawVariant(t *rapid.T, p pair, reduced int) variant {
 	const few = 40
 	searches := []func() *explore.Search{dporSearch, dporSearch, dfsSearch}
@@ -253,9 +253,9 @@ func (c *pairCounts) String() string {
 		c.pairs, c.variants, time.Since(c.begin).Round(time.Second), c.unnoticed, c.audited)
 }
 
-// compare checks a pair in some way. Where connections depend on each other, scope auto may fail
-// to notice, since it looks at some of all orders: then it finds a part of what there is, and
-// that is counted.
+// compare checks a pair in some way. Where connections depend on each other, scope auto may fail to
+// notice, since it looks at some of all orders: then it finds a part of what there is, and that is
+// counted.
 func (c *pairCounts) compare(t *rapid.T, x *pairTest, p pair, v variant, want findings) {
 	got := x.check(t, p, v)
 	c.mu.Lock()
@@ -273,9 +273,9 @@ func (c *pairCounts) compare(t *rapid.T, x *pairTest, p pair, v variant, want fi
 }
 
 // TestPairs is metamorphic: generated programs with generated peers have the same verdict and the
-// same outcomes whatever the strategy, the scope where it is valid, the backend, the reduction,
-// and the number of workers, with faults and without. A difference is shrunk to a small pair.
-// PAIRS says how many there are; then all processors are used.
+// same outcomes whatever the strategy, the scope where it is valid, the backend, the reduction, and
+// the number of workers, with faults and without. A difference is shrunk to a small pair. PAIRS
+// says how many there are; then all processors are used.
 func TestPairs(t *testing.T) {
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("PAIRS"), "1"))
 	if err != nil || n < 1 {
@@ -339,8 +339,8 @@ func TestAutoNoticesAWholeConversation(t *testing.T) {
 const closesAtOnce = 6
 
 // TestSentAfterTheEnd: a peer has closed a connection. What is sent then is answered by a reset,
-// after which nothing can be sent; reading finds the end of the stream all the time. The peers
-// are saved in between, and go back there.
+// after which nothing can be sent; reading finds the end of the stream all the time. The peers are
+// saved in between, and go back there.
 func TestSentAfterTheEnd(t *testing.T) {
 	x := newPairTest(t, true)
 	for _, backend := range []string{ckptd.BackendAuto, ckptd.BackendCRIU} {
@@ -358,10 +358,10 @@ func TestSentAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestShutDownAfterTheEnd: a peer has closed a connection, and the program shuts it down, too.
-// The peer's socket acknowledges that, but after a restore by CRIU it is not there any more, and
-// there is a reset; that makes no difference. The peers are saved before the connection is shut
-// down, which is repeated then, and after it.
+// TestShutDownAfterTheEnd: a peer has closed a connection, and the program shuts it down, too. The
+// peer's socket acknowledges that, but after a restore by CRIU it is not there any more, and there
+// is a reset; that makes no difference. The peers are saved before the connection is shut down,
+// which is repeated then, and after it.
 func TestShutDownAfterTheEnd(t *testing.T) {
 	x := newPairTest(t, true)
 	for backend, client := range x.clients {

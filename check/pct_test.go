@@ -8,8 +8,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// ofKnownDepth are bugs of the gallery, with the orders of operations that suffice for each
-// to show: as many as the bug is deep (Burckhardt et al., ASPLOS 2010, section 2).
+// ofKnownDepth are bugs of the gallery, with the orders of operations that suffice for each to
+// show: as many as the bug is deep (Burckhardt et al., ASPLOS 2010, section 2).
 var ofKnownDepth = []struct {
 	name   string
 	orders []string
@@ -47,9 +47,9 @@ var ofKnownDepth = []struct {
 		"the other begins to work before this one ends"}},
 }
 
-// TestPCTOnGallery: bugs of known depth show as often as a search by PCT for that depth
-// promises, at least; and not at all in one for a smaller depth. The seeds are fixed, so that
-// the figures are always the same, and where the promise is nearest they are a fifth above it.
+// TestPCTOnGallery: bugs of known depth show as often as a search by PCT for that depth promises,
+// at least; and not at all in one for a smaller depth. The seeds are fixed, so that the figures are
+// always the same, and where the promise is nearest they are a fifth above it.
 func TestPCTOnGallery(t *testing.T) {
 	const executions, fewer = 2000, 500
 	p, err := buildProgram("../examples/gallery", filepath.Join(tree, "gallery"), sut.RacesMain)

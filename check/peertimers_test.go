@@ -28,8 +28,8 @@ func idleProgram(t *testing.T) *sut.Program {
 	return p
 }
 
-// impatient is a web server that ends the connections that are idle when its timer is due; one
-// that is late answers nothing before.
+// impatient is a web server that ends the connections that are idle when its timer is due; one that
+// is late answers nothing before.
 type impatient struct {
 	late        bool
 	connections int

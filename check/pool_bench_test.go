@@ -17,15 +17,15 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// BenchmarkWorkers is how many executions there are in a second with one worker and with two,
-// which take turns, and the ratio. It needs two processors that are idle. What can be expected of
-// two at most is the ratio @apart/@1: two checks that have nothing in common, at the same time.
-// Where the processors are threads of one core, that is much less than two. All are medians of
-// b.N rounds: a processor of which others have a part may be half as fast from one second to the
-// next. What there is once (the peers are asked, a bound ends what was begun) counts for little
-// in checks of this length: with 50,000 executions of httpget the ratio is a tenth less. A
-// virtual machine knows when it was kept waiting for a processor: rounds in which it was do not
-// count, unless that was so in all; idle-rounds are those that do.
+// BenchmarkWorkers is how many executions there are in a second with one worker and with two, which
+// take turns, and the ratio. It needs two processors that are idle. What can be expected of two at
+// most is the ratio @apart/@1: two checks that have nothing in common, at the same time. Where the
+// processors are threads of one core, that is much less than two. All are medians of b.N rounds: a
+// processor of which others have a part may be half as fast from one second to the next. What there
+// is once (the peers are asked, a bound ends what was begun) counts for little in checks of this
+// length: with 50,000 executions of httpget the ratio is a tenth less. A virtual machine knows when
+// it was kept waiting for a processor: rounds in which it was do not count, unless that was so in
+// all; idle-rounds are those that do.
 func BenchmarkWorkers(b *testing.B) {
 	classic := func(name, size string, limit int) func(testing.TB) Options {
 		return func(t testing.TB) Options {
@@ -133,8 +133,8 @@ func (t ticks) since(before ticks) ticks {
 	return t
 }
 
-// stolen is the part in which there was something to do but no processor of the machine below to
-// do it.
+// stolen is the part in which there was something to do but no processor of the machine below to do
+// it.
 func (t ticks) stolen() float64 {
 	total := int64(0)
 	for _, n := range t {

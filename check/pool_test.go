@@ -109,8 +109,8 @@ func random(t *testing.T, flavour string, number uint64) Options {
 	return Options{Program: p, Package: "programs", Args: []string{drawProgram(flavour, number).String()}}
 }
 
-// TestRunAheadOfTheEnd: of violations that were run ahead when a check was interrupted there are
-// as many as were looked for, each once.
+// TestRunAheadOfTheEnd: of violations that were run ahead when a check was interrupted there are as
+// many as were looked for, each once.
 func TestRunAheadOfTheEnd(t *testing.T) {
 	a, b, c := &execution.Kept{}, &execution.Kept{}, &execution.Kept{}
 	ahead := []*execution.Result{{Kind: "a", Kept: a}, {Kind: "b", Kept: b},

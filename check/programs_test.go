@@ -23,8 +23,8 @@ type node struct {
 	body []*node
 }
 
-// flavours are the instructions that programs are made of, by what they are about.
-// "|" after a name stands for a body, and what follows closes it.
+// flavours are the instructions that programs are made of, by what they are about. "|" after a name
+// stands for a body, and what follows closes it.
 var flavours = map[string][]string{
 	"channels": {"send,c", "send,c", "recv,c", "recv,c", "close,c", "len,c", "select,s",
 		"select,s", "select,s"},
@@ -228,8 +228,8 @@ const (
 	maxSchedules = 1000
 )
 
-// disagreement compares what the reduced search finds with the twin, and, if the
-// program is small, what the search of all schedules finds.
+// disagreement compares what the reduced search finds with the twin, and, if the program is small,
+// what the search of all schedules finds.
 func disagreement(p *sut.Program, text string, exhaustive bool) (string, error) {
 	want, all := bruteForce(text, maxStates)
 	if !all {
@@ -306,8 +306,8 @@ func without(body []*node) (list [][]*node) {
 	return list
 }
 
-// TestProgramsAgainstTwin compares the outcomes of random programs of real Go with
-// those that an abstract machine finds by brute force. PROGRAMS says how many.
+// TestProgramsAgainstTwin compares the outcomes of random programs of real Go with those that an
+// abstract machine finds by brute force. PROGRAMS says how many.
 func TestProgramsAgainstTwin(t *testing.T) {
 	p, err := buildProgram("testdata/programs", filepath.Join(tree, "programs"))
 	if err != nil {

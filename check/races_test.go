@@ -10,9 +10,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestReductionLosesNothing compares the outcomes that the reduced search finds
-// with those of the enumeration of all schedules, for programs of real Go in
-// which an access that is not recorded, or a wrong one, would lose some.
+// TestReductionLosesNothing compares the outcomes that the reduced search finds with those of the
+// enumeration of all schedules, for programs of real Go in which an access that is not recorded, or
+// a wrong one, would lose some.
 func TestReductionLosesNothing(t *testing.T) {
 	p, err := buildProgram("testdata/races", filepath.Join(tree, "races"))
 	if err != nil {
@@ -111,8 +111,8 @@ func TestSpinningProgram(t *testing.T) {
 	}
 }
 
-// TestCollectionsInProcesses collects garbage in many processes, one after the
-// other: each has mappings of its own.
+// TestCollectionsInProcesses collects garbage in many processes, one after the other: each has
+// mappings of its own.
 func TestCollectionsInProcesses(t *testing.T) {
 	p, err := buildProgram("testdata/races", filepath.Join(tree, "races"))
 	if err != nil {

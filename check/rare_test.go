@@ -11,9 +11,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestRareEventsComeAnywhere: in random searches a fault, a piece of a message, an early timer
-// and a signal come late in an execution as often as early, and most executions have one. Drawn
-// at each point, all of them would come in the first few steps.
+// TestRareEventsComeAnywhere: in random searches a fault, a piece of a message, an early timer and
+// a signal come late in an execution as often as early, and most executions have one. Drawn at each
+// point, all of them would come in the first few steps.
 func TestRareEventsComeAnywhere(t *testing.T) {
 	p, err := buildProgram("testdata/rare", filepath.Join(tree, "rare"))
 	if err != nil {

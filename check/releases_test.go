@@ -18,8 +18,8 @@ var releases = flag.String("releases", "",
 	"releases of Go that TestReleasesAgree builds its programs with, such as go1.25.0,go1.27.0; `make "+
 		"versions` has them")
 
-// TestReleasesAgree builds the same programs with several releases of Go, and
-// expects the same verdicts after as many executions.
+// TestReleasesAgree builds the same programs with several releases of Go, and expects the same
+// verdicts after as many executions.
 func TestReleasesAgree(t *testing.T) {
 	if *releases == "" {
 		t.Skip("other releases of Go may have to be downloaded: make versions does it")
@@ -55,8 +55,8 @@ func oldModule(t *testing.T) string {
 	return dir
 }
 
-// verdictsOf checks the programs, built with one release. What is left out are those
-// that use what is built differently: since Go 1.26 the error of a context is an atomic.
+// verdictsOf checks the programs, built with one release. What is left out are those that use what
+// is built differently: since Go 1.26 the error of a context is an atomic.
 func verdictsOf(t *testing.T, dir, release string) map[string]string {
 	t.Helper()
 	ctx := context.Background()

@@ -8,8 +8,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestRendezvous: handing a value over on a channel is one transition, so that only
-// those orders count that make a difference.
+// TestRendezvous: handing a value over on a channel is one transition, so that only those orders
+// count that make a difference.
 func TestRendezvous(t *testing.T) {
 	p, err := buildProgram("testdata/rendezvous", filepath.Join(tree, "rendezvous"))
 	if err != nil {

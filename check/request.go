@@ -59,8 +59,8 @@ type Progress struct {
 // started: the program, and the daemon if there are peers.
 func (r Request) Options() (Options, error) { return r.options(0) }
 
-// options are those that the request stands for, but for what is built and started.
-// before is the time that a resumed run has used up already.
+// options are those that the request stands for, but for what is built and started. before is the
+// time that a resumed run has used up already.
 func (r Request) options(before time.Duration) (Options, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -107,8 +107,8 @@ func (r Request) options(before time.Duration) (Options, error) {
 	return o, err
 }
 
-// masks are the rules of the configuration, with addresses for names of peers.
-// A mask for a peer gives one rule for each address at which the peer listens.
+// masks are the rules of the configuration, with addresses for names of peers. A mask for a peer
+// gives one rule for each address at which the peer listens.
 func masks(config configs.Config) (list []iocache.Mask) {
 	for _, m := range config.Masks {
 		pattern := regexp.MustCompile(m.Pattern) // it was validated
@@ -141,8 +141,8 @@ func StartDate(config configs.Config, cache string, now time.Time) time.Time {
 	return configs.DefaultDate(now)
 }
 
-// openKept opens the cache that is kept; nil if there is none.
-// Failures to keep answers later are told to say, and the check goes on.
+// openKept opens the cache that is kept; nil if there is none. Failures to keep answers later are
+// told to say, and the check goes on.
 func (r Request) openKept(
 	masks []iocache.Mask, say func(format string, a ...any),
 ) (*saved.AnswerFile, error) {

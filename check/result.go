@@ -45,8 +45,8 @@ type Result struct {
 	ImportPath string
 }
 
-// qualify takes back a verdict that says nothing: nobody was there whom the program talks to.
-// Other verdicts stay. Vacuous is then cleared, so that a report does not mention it.
+// qualify takes back a verdict that says nothing: nobody was there whom the program talks to. Other
+// verdicts stay. Vacuous is then cleared, so that a report does not mention it.
 func (r *Result) qualify() {
 	if r.Verdict.Kind == explore.Holds && r.Vacuous != "" {
 		r.Verdict.Kind, r.Verdict.Reason = explore.Unknown, r.Vacuous

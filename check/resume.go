@@ -13,9 +13,8 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 )
 
-// startSaving goes on with a saved run, if it is one, and saves from now on.
-// Answers that the kept cache has are saved with the first save, so the run does not depend on that
-// file.
+// startSaving goes on with a saved run, if it is one, and saves from now on. Answers that the kept
+// cache has are saved with the first save, so the run does not depend on that file.
 func (r *run) startSaving(saving Saving) error {
 	s := &saver{Saving: saving, next: time.Now().Add(saving.Interval)}
 	if state := saving.Run.State(); state != nil {
@@ -39,8 +38,8 @@ func (r *run) startSaving(saving Saving) error {
 	return nil
 }
 
-// state is what is saved of the check, but for the search.
-// It is taken between two executions. The caller adds the search.
+// state is what is saved of the check, but for the search. It is taken between two executions. The
+// caller adds the search.
 func (r *run) state(counts execution.Counts) *saved.State {
 	state := &saved.State{
 		Build: r.options.Program.Hash, Counts: counts,
@@ -60,9 +59,8 @@ func (r *run) state(counts execution.Counts) *saved.State {
 	return state
 }
 
-// resume goes on with a saved run.
-// The search must not have begun. Violations are executed again, since only their schedules were
-// saved.
+// resume goes on with a saved run. The search must not have begun. Violations are executed again,
+// since only their schedules were saved.
 func (r *run) resume(s *saved.State) error {
 	if s.Build != r.options.Program.Hash {
 		return fmt.Errorf("the run cannot go on: the program %s is another one than that which it has "+
@@ -104,8 +102,8 @@ func resumePeers(d *driver.Driver, s *saved.State, o *Options) error {
 	return nil
 }
 
-// recall takes a violation over that was kept.
-// The executions that ended with it are counted on from the saved number.
+// recall takes a violation over that was kept. The executions that ended with it are counted on
+// from the saved number.
 func (r *run) recall(saved saved.Violation) error {
 	kept, err := r.runAgain(&saved)
 	if err != nil {
@@ -125,8 +123,8 @@ func (r *run) recall(saved saved.Violation) error {
 	return nil
 }
 
-// runAgain runs a violation that was kept, for its log.
-// The peers answer from the cache. An execution that is no violation this time is an error.
+// runAgain runs a violation that was kept, for its log. The peers answer from the cache. An
+// execution that is no violation this time is an error.
 func (r *run) runAgain(saved *saved.Violation) (*execution.Kept, error) {
 	log, err := r.executor.Run(r.config.Violating(saved.Schedule, saved.EarlyTimers))
 	if err != nil {

@@ -68,8 +68,8 @@ func session(t *testing.T, o Options, interrupt time.Duration) *Result {
 	return result
 }
 
-// inSessions runs a check that is interrupted at random moments, so many times, and then goes
-// on to its end.
+// inSessions runs a check that is interrupted at random moments, so many times, and then goes on to
+// its end.
 func inSessions(t *testing.T, o Options, newSearch func() *explore.Search, times int,
 	moment time.Duration) *Result {
 	t.Helper()
@@ -120,8 +120,8 @@ func conclusionOf(t *testing.T, r *Result) conclusion {
 	return o
 }
 
-// TestResume interrupts checks at random moments. Their verdicts, counts and counterexamples
-// are those of one that is not interrupted.
+// TestResume interrupts checks at random moments. Their verdicts, counts and counterexamples are
+// those of one that is not interrupted.
 func TestResume(t *testing.T) {
 	letters := example{alphabet.pkg, alphabet.config, []string{"-connections", "2", "-requests", "1"}}
 	random := func() *explore.Search { return randomSearch(2000, 5) }
@@ -215,8 +215,8 @@ func TestRaisedBound(t *testing.T) {
 	}
 }
 
-// TestResumeOther: neither another program nor another search goes on with a run, and
-// what was saved stays.
+// TestResumeOther: neither another program nor another search goes on with a run, and what was
+// saved stays.
 func TestResumeOther(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	o := turnsOptions(t, "3", "2")
@@ -263,8 +263,8 @@ func TestCannotSave(t *testing.T) {
 	}
 }
 
-// TestResumedPeersDiffer: peers that were started anew and answer differently are an error
-// that says what has happened.
+// TestResumedPeersDiffer: peers that were started anew and answer differently are an error that
+// says what has happened.
 func TestResumedPeersDiffer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	o := scpToFixed.options(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/strategy"
 )
 
-// returnSaboteur has a checkpoint taken of the start, and of the first places that the search
-// comes back to, when it does harm.
+// returnSaboteur has a checkpoint taken of the start, and of the first places that the search comes
+// back to, when it does harm.
 type returnSaboteur struct {
 	returns int
 	harm    func(n int)
@@ -26,8 +26,8 @@ func (r *returnSaboteur) Checkpoint(s strategy.Step) bool {
 }
 
 // TestStorageFailsOnReturn: nothing is lost where the checkpoint of a place that the search has
-// just come back to cannot be stored, or all that could bring it back there once more is damaged
-// at that moment.
+// just come back to cannot be stored, or all that could bring it back there once more is damaged at
+// that moment.
 func TestStorageFailsOnReturn(t *testing.T) {
 	const executions = 20
 	options := func() Options {

@@ -27,9 +27,8 @@ type run struct {
 	clock    clock
 }
 
-// newRun starts what takes part in a check.
-// On an error nobody has to be closed. The group starts with the first input that the cache cannot
-// answer.
+// newRun starts what takes part in a check. On an error nobody has to be closed. The group starts
+// with the first input that the cache cannot answer.
 func newRun(ctx context.Context, o Options, in interest) (*run, error) {
 	if err := o.prepare(); err != nil {
 		return nil, err
@@ -56,8 +55,8 @@ func newRun(ctx context.Context, o Options, in interest) (*run, error) {
 	return r, err
 }
 
-// finish searches to the end and ends what takes part.
-// Violations that were found before an error are explained all the same.
+// finish searches to the end and ends what takes part. Violations that were found before an error
+// are explained all the same.
 func (r *run) finish(ctx context.Context) (*Result, error) {
 	var result *Result
 	var crowded *driver.NoRoom
@@ -94,16 +93,16 @@ func (r *run) finish(ctx context.Context) (*Result, error) {
 	return result, err
 }
 
-// How often what happens now and then happens, and when the workers after the first
-// one start: after about as long as it takes to start one. Small searches are over by then.
+// How often what happens now and then happens, and when the workers after the first one start:
+// after about as long as it takes to start one. Small searches are over by then.
 const (
 	roundInterval    = 50 * time.Millisecond
 	progressInterval = 200 * time.Millisecond
 	lateStart        = 5 * time.Millisecond
 )
 
-// loop has the executors search, and meanwhile does what has to be done now and then.
-// The first error ends the loop. Executors after the first are made later, unless haste is set.
+// loop has the executors search, and meanwhile does what has to be done now and then. The first
+// error ends the loop. Executors after the first are made later, unless haste is set.
 func (r *run) loop(ctx context.Context) error {
 	p := r.pool()
 	if r.options.haste {
@@ -145,8 +144,7 @@ func (r *run) loop(ctx context.Context) error {
 	return r.alive()
 }
 
-// pool is what the executors work in.
-// The ledger is the run itself.
+// pool is what the executors work in. The ledger is the run itself.
 func (r *run) pool() *pool.Pool {
 	c := pool.Config{
 		Search: r.options.Search, Ledger: r, Executors: r.options.Workers,
@@ -169,12 +167,11 @@ func (r *run) Account(result *execution.Result) error {
 	return r.found.account(result)
 }
 
-// Settle implements pool.Ledger.
-// The saver may be nil.
+// Settle implements pool.Ledger. The saver may be nil.
 func (r *run) Settle() { r.saver.settle() }
 
-// rounds does what has to be done now and then: see that the peers live even
-// while the cache answers for them, save the check, and tell how far it is.
+// rounds does what has to be done now and then: see that the peers live even while the cache
+// answers for them, save the check, and tell how far it is.
 func (r *run) rounds(p *pool.Pool, now time.Time) error {
 	if err := r.alive(); err != nil {
 		return err
@@ -193,8 +190,8 @@ func (r *run) rounds(p *pool.Pool, now time.Time) error {
 	return nil
 }
 
-// alive returns an error if a process on the peers' side has died.
-// While an executor asks the peers, it reports nothing.
+// alive returns an error if a process on the peers' side has died. While an executor asks the
+// peers, it reports nothing.
 func (r *run) alive() error {
 	if r.peers == nil {
 		return nil
@@ -202,9 +199,9 @@ func (r *run) alive() error {
 	return r.peers.Alive()
 }
 
-// endedBy is what is known when somebody wants the search to end, or it cannot go on. The
-// worker may have been ended then, but violations that were found are shown all the same.
-// The verdict is Violated if there are violations, and else Unknown with the reason.
+// endedBy is what is known when somebody wants the search to end, or it cannot go on. The worker
+// may have been ended then, but violations that were found are shown all the same. The verdict is
+// Violated if there are violations, and else Unknown with the reason.
 func (r *run) endedBy(reason string) (*Result, error) {
 	result := r.known()
 	result.Verdict.Kind, result.Verdict.Reason = explore.Unknown, reason
@@ -222,8 +219,8 @@ func (r *run) result() (*Result, error) {
 	return result, r.explainer().explainAll(r.found.list, result)
 }
 
-// known is the result without violations.
-// It is to be called after the search, when the counts do not change any more.
+// known is the result without violations. It is to be called after the search, when the counts do
+// not change any more.
 func (r *run) known() *Result {
 	tally := &r.done.Tally
 	tally.Counts.Elapsed = r.clock.elapsed()

@@ -22,8 +22,7 @@ type SavedCheck struct {
 }
 
 // savedRequest is how a check was asked for: what is needed to ask for it again, and to see whether
-// everything is still the same.
-// It is kept as JSON, so fields may be added but not renamed.
+// everything is still the same. It is kept as JSON, so fields may be added but not renamed.
 type savedRequest struct {
 	Package string              `json:"package"`
 	Dir     string              `json:"dir"`             // where tandem was started
@@ -40,8 +39,8 @@ var mayChange = []string{
 	"bounds.executions", "bounds.time", "workers", "backend", "save_interval", "cache_mib", "checkpoint_mib",
 }
 
-// OpenSavedCheck opens a saved run by its name or its directory.
-// A place for runs is needed only for names. The caller closes the check.
+// OpenSavedCheck opens a saved run by its name or its directory. A place for runs is needed only
+// for names. The caller closes the check.
 func OpenSavedCheck(name string) (*SavedCheck, error) {
 	runs, err := userRuns()
 	if err != nil && !strings.ContainsRune(name, filepath.Separator) {
@@ -77,8 +76,8 @@ func (s *SavedCheck) Args() []string { return s.asked.Args }
 // Flags are the flags that were given, with their values.
 func (s *SavedCheck) Flags() map[string][]string { return s.asked.Flags }
 
-// describe says how the check is asked for, in the words in which a run keeps it.
-// The date is fixed in it, so that a resumed check has the same clock.
+// describe says how the check is asked for, in the words in which a run keeps it. The date is fixed
+// in it, so that a resumed check has the same clock.
 func (r Request) describe() (a *savedRequest, err error) {
 	a = &savedRequest{
 		Package: r.Package, Args: r.Args, Flags: map[string][]string{}, Peers: map[string]string{},
@@ -102,8 +101,8 @@ func (r Request) describe() (a *savedRequest, err error) {
 	return a, nil
 }
 
-// unchanged is an error that names what is not as it was when the run began.
-// Every difference has a line, and all are listed.
+// unchanged is an error that names what is not as it was when the run began. Every difference has a
+// line, and all are listed.
 func (a *savedRequest) unchanged(now *savedRequest) error {
 	var lines []string
 	if a.Tandem != now.Tandem {
@@ -118,8 +117,8 @@ func (a *savedRequest) unchanged(now *savedRequest) error {
 		strings.Join(lines, "\n  "))
 }
 
-// userRuns is where runs are kept: below the user's directory for state.
-// A relative XDG_STATE_HOME is ignored, as its specification says.
+// userRuns is where runs are kept: below the user's directory for state. A relative XDG_STATE_HOME
+// is ignored, as its specification says.
 func userRuns() (saved.Runs, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
@@ -141,8 +140,8 @@ func (e *noPlaceError) Error() string {
 		"name a directory with --run", e.why)
 }
 
-// saving says where and how often the check is saved; nil if there is no place for it.
-// Without a place, the user is told, and the check goes on unsaved.
+// saving says where and how often the check is saved; nil if there is no place for it. Without a
+// place, the user is told, and the check goes on unsaved.
 func (r Request) saving(say func(format string, a ...any)) (*Saving, error) {
 	run, err := r.place()
 	var nowhere *noPlaceError
@@ -166,8 +165,8 @@ func (r Request) saving(say func(format string, a ...any)) (*Saving, error) {
 	}, nil
 }
 
-// place is the run in which the check is saved.
-// A new run is not created on disk before the first save.
+// place is the run in which the check is saved. A new run is not created on disk before the first
+// save.
 func (r Request) place() (*saved.Run, error) {
 	if r.Resume != nil {
 		return r.Resume.run, nil
@@ -192,8 +191,8 @@ func (r Request) place() (*saved.Run, error) {
 	return runs.New(filepath.Base(name))
 }
 
-// resumeCommand is the command that goes on with the run in a directory.
-// The name is enough for runs in the user's directory.
+// resumeCommand is the command that goes on with the run in a directory. The name is enough for
+// runs in the user's directory.
 func resumeCommand(dir string) string {
 	name := dir
 	if runs, err := userRuns(); err == nil && filepath.Dir(dir) == string(runs) {

@@ -30,8 +30,8 @@ const (
 	maxUnsaved = 256 << 20 // bytes of answers that are kept for the next save
 )
 
-// saver saves a check. What is saved is as it was between two executions: of one that is under
-// way nothing is counted.
+// saver saves a check. What is saved is as it was between two executions: of one that is under way
+// nothing is counted.
 type saver struct {
 	Saving
 	asked []byte
@@ -45,9 +45,8 @@ type saver struct {
 	lost    bool       // answers were dropped, so that nothing can be saved any more
 }
 
-// record notes an answer of the peers.
-// It is called with the driver's lock held. Beyond maxUnsaved bytes the answers are dropped, and
-// the check cannot be saved again.
+// record notes an answer of the peers. It is called with the driver's lock held. Beyond maxUnsaved
+// bytes the answers are dropped, and the check cannot be saved again.
 func (s *saver) record(e iocache.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +77,8 @@ func (s *saver) fail(err error) {
 	s.failed = true
 }
 
-// settle takes the execution that has just been reported as finished.
-// Answers of an execution under way are saved only once it is reported. A nil saver does nothing.
+// settle takes the execution that has just been reported as finished. Answers of an execution under
+// way are saved only once it is reported. A nil saver does nothing.
 func (s *saver) settle() {
 	if s != nil {
 		s.mu.Lock()
@@ -93,8 +92,8 @@ func (s *saver) due(now time.Time) bool {
 	return s != nil && s.Interval > 0 && !now.Before(s.next)
 }
 
-// saveOnTime saves the check, and decides when it is time again.
-// The next save waits at least saveShare times as long as this one took.
+// saveOnTime saves the check, and decides when it is time again. The next save waits at least
+// saveShare times as long as this one took.
 func (s *saver) saveOnTime(now time.Time, search *explore.Search, state *saved.State) {
 	s.save(search, state)
 	took := time.Since(now)

@@ -21,9 +21,9 @@ import (
 // redis is a program two of whose connections depend on each other in the peer.
 var redis = example{"redis", "redis/tandem.yaml", nil}
 
-// TestScopeOfSharedState: what is stored over one connection is looked up over another. With a
-// tree for each connection the verdict is wrong, as is to be expected; with one for the group it
-// is right.
+// TestScopeOfSharedState: what is stored over one connection is looked up over another. With a tree
+// for each connection the verdict is wrong, as is to be expected; with one for the group it is
+// right.
 func TestScopeOfSharedState(t *testing.T) {
 	o := redis.options(t)
 	if result := check(t, o); result.Verdict.Kind != explore.Violated ||
@@ -154,8 +154,8 @@ func compareScopes(t *testing.T, group, other *Result, said, saidThen map[string
 	}
 }
 
-// TestAbstractServer: the client of Dropbear has as many executions with a server of which only
-// the answers are like it.
+// TestAbstractServer: the client of Dropbear has as many executions with a server of which only the
+// answers are like it.
 func TestAbstractServer(t *testing.T) {
 	o := example{"scpto/fixed", "scpto/fixed/abstract.yaml", nil}.options(t)
 	o.Scope, o.Strategy = iocache.Connection, strategy.Never{}
@@ -182,8 +182,8 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// TestAutoFallsBack: where answers are random they differ as soon as they are asked for again,
-// and what scope group says of them counts.
+// TestAutoFallsBack: where answers are random they differ as soon as they are asked for again, and
+// what scope group says of them counts.
 func TestAutoFallsBack(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		o := randomAlphabet.options(t)

@@ -89,9 +89,9 @@ func drawSealing(number uint64) string {
 	return strings.Join(goroutines, "/")
 }
 
-// TestReductionWithSealing compares the reduction with the enumeration of all schedules, both
-// with the same packages sealed: as many executions as there are partial orders, each once, and
-// the same outcomes.
+// TestReductionWithSealing compares the reduction with the enumeration of all schedules, both with
+// the same packages sealed: as many executions as there are partial orders, each once, and the same
+// outcomes.
 func TestReductionWithSealing(t *testing.T) {
 	p := buildSealing(t)
 	if diff := cmp.Diff([]string{"main", "example.com/sealing"}, p.Open); diff != "" {

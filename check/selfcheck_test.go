@@ -53,9 +53,9 @@ func nondeterministic(t *testing.T, scenario string) Options {
 		Search: randomSearch(3, 1), SelfCheck: 1}
 }
 
-// TestSelfCheckNotices: whatever differs is named with its place, from both sides.
-// Two small numbers of the time stamp counter are the same now and then: then it is
-// the execution in a process of its own that differs.
+// TestSelfCheckNotices: whatever differs is named with its place, from both sides. Two small
+// numbers of the time stamp counter are the same now and then: then it is the execution in a
+// process of its own that differs.
 func TestSelfCheckNotices(t *testing.T) {
 	for scenario, says := range map[string][]string{
 		"events": {", differs: event ", "atomic", "nondeterministic/main.go:", "\n\tfirst: main",

@@ -7,8 +7,8 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// TestAfterSettled: after an operation that is a transition of its own, whatever accesses
-// something without a point begins another one, of which a preemption is counted.
+// TestAfterSettled: after an operation that is a transition of its own, whatever accesses something
+// without a point begins another one, of which a preemption is counted.
 func TestAfterSettled(t *testing.T) {
 	p, err := buildProgram("testdata/settled", filepath.Join(tree, "settled"))
 	if err != nil {

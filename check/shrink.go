@@ -17,12 +17,12 @@ import (
 
 var errShrinkTime = errors.New("the time for shrinking is over")
 
-// shrinkTime bounds how long a violation is shrunk. It is for executions that take
-// unusually long; what comes out after it depends on the machine.
+// shrinkTime bounds how long a violation is shrunk. It is for executions that take unusually long;
+// what comes out after it depends on the machine.
 const shrinkTime = 30 * time.Second
 
-// shrink replaces a violation by a simpler one that shows the same, if it finds one.
-// Whatever goes wrong while it looks, what has been found so far is left.
+// shrink replaces a violation by a simpler one that shows the same, if it finds one. Whatever goes
+// wrong while it looks, what has been found so far is left.
 func (e *explainer) shrink(v *violation) {
 	if e.options.Shrink <= 0 || e.ctx.Err() != nil {
 		return
@@ -52,8 +52,8 @@ type shrinking struct {
 	deadline  time.Time
 }
 
-// begin runs the violation as it was found. There are no transitions if its log is
-// too long to say what could have been picked.
+// begin runs the violation as it was found. There are no transitions if its log is too long to say
+// what could have been picked.
 func (s *shrinking) begin() ([]translate.Step, error) {
 	log, err := s.log(s.best.Prefix, false)
 	if err != nil || narrate.FirstDifference(s.best.Events, narrate.WithoutEnabled(log.Events)) >= 0 {

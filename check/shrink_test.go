@@ -26,8 +26,8 @@ type found struct {
 	recording     *report.Recording
 }
 
-// findAndShrink checks one of the programs of testdata/programs. There is nothing if
-// the search finds no violation.
+// findAndShrink checks one of the programs of testdata/programs. There is nothing if the search
+// finds no violation.
 func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search) *found {
 	t.Helper()
 	r, err := newRun(context.Background(), Options{Program: p, Package: "programs", Args: []string{text},
@@ -50,8 +50,8 @@ func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search)
 	return f
 }
 
-// simplest is the least cost, without alternatives and switches, of all executions that
-// show a violation; false if there are too many executions.
+// simplest is the least cost, without alternatives and switches, of all executions that show a
+// violation; false if there are too many executions.
 func simplest(t *testing.T, p *sut.Program, text string, want narrate.Signature, limit int) (
 	least shrink.Cost, ok bool) {
 	t.Helper()
@@ -74,8 +74,8 @@ func simplest(t *testing.T, p *sut.Program, text string, want narrate.Signature,
 	return least, ok
 }
 
-// TestShrinkingAgainstTwin compares what violations of random programs are shrunk to with
-// the simplest of all executions that show them. SHRINK says how many programs of each flavour.
+// TestShrinkingAgainstTwin compares what violations of random programs are shrunk to with the
+// simplest of all executions that show them. SHRINK says how many programs of each flavour.
 func TestShrinkingAgainstTwin(t *testing.T) {
 	p, err := buildProgram("testdata/programs", filepath.Join(tree, "programs"))
 	if err != nil {
@@ -125,8 +125,8 @@ func TestShrinkingAgainstTwin(t *testing.T) {
 	}
 }
 
-// TestShrinkingEnds shrinks what has been shrunk: nothing changes any more, and it is
-// replayed as it was.
+// TestShrinkingEnds shrinks what has been shrunk: nothing changes any more, and it is replayed as
+// it was.
 func TestShrinkingEnds(t *testing.T) {
 	p, err := buildProgram("testdata/programs", filepath.Join(tree, "programs"))
 	if err != nil {

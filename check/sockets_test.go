@@ -14,8 +14,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestSocketsLoseNothing is TestReductionLosesNothing for programs that talk to
-// themselves over sockets and pipes. The outcomes are those that Linux has.
+// TestSocketsLoseNothing is TestReductionLosesNothing for programs that talk to themselves over
+// sockets and pipes. The outcomes are those that Linux has.
 func TestSocketsLoseNothing(t *testing.T) {
 	p, err := buildProgram("testdata/sockets", filepath.Join(tree, "sockets"))
 	if err != nil {
@@ -57,8 +57,8 @@ func TestSocketsLoseNothing(t *testing.T) {
 	}
 }
 
-// TestUnrelatedConnectionsAreIndependent: for two goroutines with a connection
-// each, only the order in which they report matters.
+// TestUnrelatedConnectionsAreIndependent: for two goroutines with a connection each, only the order
+// in which they report matters.
 func TestUnrelatedConnectionsAreIndependent(t *testing.T) {
 	p, err := buildProgram("testdata/sockets", filepath.Join(tree, "sockets"))
 	if err != nil {
@@ -69,8 +69,8 @@ func TestUnrelatedConnectionsAreIndependent(t *testing.T) {
 	}
 }
 
-// TestShortReads: how much of what is there a read returns is a choice, where that
-// is asked for and as often as it is.
+// TestShortReads: how much of what is there a read returns is a choice, where that is asked for and
+// as often as it is.
 func TestShortReads(t *testing.T) {
 	p, err := buildProgram("testdata/sockets", filepath.Join(tree, "sockets"))
 	if err != nil {
@@ -90,9 +90,9 @@ func TestShortReads(t *testing.T) {
 	}
 }
 
-// TestSocketScripts compares the outcomes of the reduced search with those of the
-// enumeration, for random programs: goroutines that write to, read from, shut down
-// and close the same connections and sockets.
+// TestSocketScripts compares the outcomes of the reduced search with those of the enumeration, for
+// random programs: goroutines that write to, read from, shut down and close the same connections
+// and sockets.
 func TestSocketScripts(t *testing.T) {
 	p, err := buildProgram("testdata/sockets", filepath.Join(tree, "sockets"))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// TestLoopsThatWait: the search ends, says that it has not seen every number of
-// rounds, and where. A loop that gives up before the limit is searched completely.
+// TestLoopsThatWait: the search ends, says that it has not seen every number of rounds, and where.
+// A loop that gives up before the limit is searched completely.
 func TestLoopsThatWait(t *testing.T) {
 	for scenario, want := range map[string]struct {
 		kind  explore.VerdictKind

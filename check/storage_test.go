@@ -46,8 +46,8 @@ func (s *saboteur) Checkpoint(step strategy.Step) bool {
 }
 
 // TestStorageFails damages all images there are, leaves no room for more, and has them on a file
-// system that is read-only, again and again during a search. What it finds is the same: places
-// are come to from older images, or from nothing.
+// system that is read-only, again and again during a search. What it finds is the same: places are
+// come to from older images, or from nothing.
 func TestStorageFails(t *testing.T) {
 	executions := cases(70, 24)
 	undisturbed := sabotage(t, ckptd.BackendMemory, executions, func(int, string) {})
@@ -89,8 +89,8 @@ func TestStorageFails(t *testing.T) {
 	}
 }
 
-// TestFirstCheckpointIsNotStored: without room for the first checkpoint of all, which CRIU ends
-// the peers with, they start again and the search goes on, with later ones.
+// TestFirstCheckpointIsNotStored: without room for the first checkpoint of all, which CRIU ends the
+// peers with, they start again and the search goes on, with later ones.
 func TestFirstCheckpointIsNotStored(t *testing.T) {
 	const executions = 5
 	for _, backend := range []string{ckptd.BackendCRIU, ckptd.BackendMemory} {
@@ -110,9 +110,9 @@ func TestFirstCheckpointIsNotStored(t *testing.T) {
 	}
 }
 
-// TestLossIsNamed: where peers that answer at random are given inputs again because checkpoints
-// of them were lost, the error says so, and where that is for lack of room, the verdict is
-// unknown, and names the setting; though the last one that was left has been restored meanwhile.
+// TestLossIsNamed: where peers that answer at random are given inputs again because checkpoints of
+// them were lost, the error says so, and where that is for lack of room, the verdict is unknown,
+// and names the setting; though the last one that was left has been restored meanwhile.
 func TestLossIsNamed(t *testing.T) {
 	for name, harm := range map[string]func(images string){
 		"no room": func(images string) { fill(t, filepath.Join(images, "fill")) },
@@ -144,8 +144,8 @@ func TestLossIsNamed(t *testing.T) {
 	}
 }
 
-// TestPeersAreKilled kills peers and their proxy again and again, while they answer, are saved,
-// or brought back. They are brought back, and what is found is the same.
+// TestPeersAreKilled kills peers and their proxy again and again, while they answer, are saved, or
+// brought back. They are brought back, and what is found is the same.
 func TestPeersAreKilled(t *testing.T) {
 	const executions = 15
 	o := alphabet.options(t)
@@ -198,8 +198,8 @@ func (a *assassin) Checkpoint(step strategy.Step) bool {
 	return false
 }
 
-// TestRefusedByTheDead: that a connection is refused because the server was killed is no answer
-// of the server.
+// TestRefusedByTheDead: that a connection is refused because the server was killed is no answer of
+// the server.
 func TestRefusedByTheDead(t *testing.T) {
 	o := alphabet.options(t)
 	got := sabotageBy(t, ckptd.BackendMemory, 3, o, func(string) strategy.Strategy {
@@ -367,9 +367,9 @@ func fill(t *testing.T, file string) {
 	}
 }
 
-// TestProxyIsKilled kills the proxy, and with it the peers, before they have to go back. Images
-// of CRIU are there still; those in memory have ended with it. Then peers that repeat their
-// answers are started anew, and of others it is said what has happened.
+// TestProxyIsKilled kills the proxy, and with it the peers, before they have to go back. Images of
+// CRIU are there still; those in memory have ended with it. Then peers that repeat their answers
+// are started anew, and of others it is said what has happened.
 func TestProxyIsKilled(t *testing.T) {
 	for _, c := range []struct {
 		example  example

@@ -294,9 +294,9 @@ func asRecorded(p *sut.Program, rec *report.Recording, log *sut.Log) error {
 	return nil
 }
 
-// Replay runs a recorded counterexample again, without peers, times times. The
-// error says in which run and at which event or exchange it went another way. Another build of the
-// program than the one recorded will do if it takes the same steps.
+// Replay runs a recorded counterexample again, without peers, times times. The error says in which
+// run and at which event or exchange it went another way. Another build of the program than the one
+// recorded will do if it takes the same steps.
 func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
 	shown, err := replay(p, rec, times)
 	if err != nil && p.Hash != rec.Program.Build {
@@ -361,8 +361,8 @@ func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterex
 	return shown, nil
 }
 
-// explained is a log that has all that people want to see: for a data race it
-// takes another run, since what comes first must be watched for.
+// explained is a log that has all that people want to see: for a data race it takes another run,
+// since what comes first must be watched for.
 func explained(w *sut.Worker, s sut.Schedule, log *sut.Log, exchanges []driver.Exchange) (*sut.Log, error) {
 	if log.Race == nil {
 		return log, nil

@@ -45,11 +45,10 @@ var ErrNoMatch = errors.New("no tests to run")
 // known. Each subtest has a search of its own, too. With Together, parallel siblings are explored
 // together, in all orders; each has the verdict of its own failures. A test that fails only since
 // others are left out has its function searched with all subtests: then a test may be told a second
-// time, and the later verdict holds.
-// A test that cannot be checked, for a reason that would be an error of Run, has
-// the verdict Errored, and the others are checked. When ctx ends, the verdict of what
-// is under way is Unknown, and so is that of each test function after it. Errors are
-// those of tell, and those that leave nothing to check.
+// time, and the later verdict holds. A test that cannot be checked, for a reason that would be an
+// error of Run, has the verdict Errored, and the others are checked. When ctx ends, the verdict of
+// what is under way is Unknown, and so is that of each test function after it. Errors are those of
+// tell, and those that leave nothing to check.
 func Tests(ctx context.Context, o TestOptions, tell func(TestVerdict) error) error {
 	pattern, err := gotest.ParsePattern(o.Run)
 	if err != nil {
@@ -123,8 +122,8 @@ func searchGroup(ctx context.Context, o Options, g *gotest.Group) (gotest.Found,
 	return found, err
 }
 
-// flags are those of every execution. Limits on time and on parallel tests would
-// be the checker's own doing; the output marks what package testing says.
+// flags are those of every execution. Limits on time and on parallel tests would be the checker's
+// own doing; the output marks what package testing says.
 func (o *TestOptions) flags() []string {
 	flags := []string{"-test.v=test2json", "-test.paniconexit0", "-test.timeout=0", "-test.parallel=65536"}
 	if o.Short {

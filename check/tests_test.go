@@ -29,8 +29,8 @@ func testBinary(t *testing.T) TestOptions {
 		NewSearch: dporSearch}
 }
 
-// TestTests: every test and subtest has the verdict of its own executions, those
-// inside before those around them, and what is violated can be replayed.
+// TestTests: every test and subtest has the verdict of its own executions, those inside before
+// those around them, and what is violated can be replayed.
 func TestTests(t *testing.T) {
 	o := testBinary(t)
 	var got []string

@@ -30,9 +30,9 @@ var things = map[string]string{
 	"all":      "rspwzflacdeWARTUMSXmgqDk",
 }
 
-// TestThings compares what the reduced search finds with what the search of all schedules does,
-// for random programs whose goroutines share timers, contexts, files and maps, as time passes
-// and, in every other one, earlier.
+// TestThings compares what the reduced search finds with what the search of all schedules does, for
+// random programs whose goroutines share timers, contexts, files and maps, as time passes and, in
+// every other one, earlier.
 func TestThings(t *testing.T) {
 	p, err := buildProgram("testdata/things", filepath.Join(tree, "things"))
 	if err != nil {

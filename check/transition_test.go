@@ -12,8 +12,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestPreemptionsAsBounded: a search that is bounded by preemptions runs the executions that
-// have no more of them, by what transitionsOf counts.
+// TestPreemptionsAsBounded: a search that is bounded by preemptions runs the executions that have
+// no more of them, by what transitionsOf counts.
 func TestPreemptionsAsBounded(t *testing.T) {
 	p, err := buildProgram("testdata/programs", filepath.Join(tree, "programs"))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// TestDistinctViolations compares the violations that a search lists with those of all
-// executions of random programs.
+// TestDistinctViolations compares the violations that a search lists with those of all executions
+// of random programs.
 func TestDistinctViolations(t *testing.T) {
 	p, err := buildProgram("testdata/programs", filepath.Join(tree, "programs"))
 	if err != nil {
@@ -116,8 +116,8 @@ func TestViolationsSurviveErrors(t *testing.T) {
 	}
 }
 
-// TestShrinkingFails: when a violation cannot be made simpler, since the worker is
-// gone, it is shown as it was found.
+// TestShrinkingFails: when a violation cannot be made simpler, since the worker is gone, it is
+// shown as it was found.
 func TestShrinkingFails(t *testing.T) {
 	p := buildExample(t, "gallery")
 	r, err := newRun(t.Context(), Options{Program: p, Args: []string{"ab-ba"}, Search: randomSearch(50, 1),

@@ -56,8 +56,8 @@ var isForked = map[string]bool{
 	"arrives": true, "arrives late": true,
 }
 
-// TestWorld compares the outcomes that the reduced search finds with those there
-// are, and, where the schedules are not too many, with the enumeration of all.
+// TestWorld compares the outcomes that the reduced search finds with those there are, and, where
+// the schedules are not too many, with the enumeration of all.
 func TestWorld(t *testing.T) {
 	p, err := buildProgram("testdata/world", filepath.Join(tree, "world"))
 	if err != nil {

@@ -9,24 +9,23 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// maxEntries bounds how many peers are suggested.
-// A long list would be edited by nobody. One entry shows the form.
+// maxEntries bounds how many peers are suggested. A long list would be edited by nobody. One entry
+// shows the form.
 const maxEntries = 3
 
-// profiles are those of servers that are known by their port.
-// The port is the default one of each server.
+// profiles are those of servers that are known by their port. The port is the default one of each
+// server.
 var profiles = map[uint16]string{
 	1883: "mosquitto", 2379: "etcd", 3306: "mariadb", 4222: "nats", 5432: "postgres", 5672: "rabbitmq",
 	6379: "redis", 11211: "memcached",
 }
 
-// anyCommand is for the user to fill in.
-// The words in capitals stand for the user's own.
+// anyCommand is for the user to fill in. The words in capitals stand for the user's own.
 const anyCommand = "    command: [PROGRAM, ARGUMENTS]"
 
 // configuration is what makes peers of what is missing, as lines of the configuration; empty if
-// nothing is.
-// The lines are YAML with the key peers. Servers come first, since clients may depend on them.
+// nothing is. The lines are YAML with the key peers. Servers come first, since clients may depend
+// on them.
 func configuration(missing []target, waited []proxy.Address) (lines []string) {
 	entries := 0
 	entry := func(text ...string) {
@@ -49,9 +48,8 @@ func configuration(missing []target, waited []proxy.Address) (lines []string) {
 	return append([]string{"peers:"}, lines...)
 }
 
-// server is an entry of a peer that is at a target.
-// A name that was looked up stays as it is: only the
-// user knows which server is meant.
+// server is an entry of a peer that is at a target. A name that was looked up stays as it is: only
+// the user knows which server is meant.
 func (t target) server() []string {
 	if t.name != "" {
 		return []string{"  - name: " + t.name, anyCommand, "    listen: 127.0.0.1:PORT"}
@@ -70,9 +68,8 @@ func (t target) server() []string {
 	}
 }
 
-// client is an entry of a peer that connects to an address of the program.
-// Only TCP gets a runnable command: curl says enough to most servers. For other networks the user
-// names the program.
+// client is an entry of a peer that connects to an address of the program. Only TCP gets a runnable
+// command: curl says enough to most servers. For other networks the user names the program.
 func client(a proxy.Address) []string {
 	name := "  - name: " + nameOf("client", a)
 	if a.Network == proxy.TCP {
@@ -113,9 +110,9 @@ func plain(text string) string {
 	return strings.Join(words, "-")
 }
 
-// written is an address as the configuration has it.
-// Paths in the scratch directory of a group differ in each run, so the placeholder takes their
-// place. YAML would read brackets as a list, so such an address is quoted.
+// written is an address as the configuration has it. Paths in the scratch directory of a group
+// differ in each run, so the placeholder takes their place. YAML would read brackets as a list, so
+// such an address is quoted.
 func written(a proxy.Address) string {
 	text := a.At.String()
 	if a.Network.IsUnix() {
@@ -133,8 +130,7 @@ func written(a proxy.Address) string {
 	return text
 }
 
-// text is the target as people write it.
-// The network is joined by a colon, as in the configuration.
+// text is the target as people write it. The network is joined by a colon, as in the configuration.
 func (t target) text() string {
 	if t.name != "" {
 		return t.name
@@ -142,8 +138,8 @@ func (t target) text() string {
 	return strings.Replace(t.String(), " ", ":", 1)
 }
 
-// loopback is the target, or the first loopback address with its port, if it is another one.
-// Only IPv6 loopback is changed. All other targets are returned as they are.
+// loopback is the target, or the first loopback address with its port, if it is another one. Only
+// IPv6 loopback is changed. All other targets are returned as they are.
 func (t target) loopback() target {
 	if t.At.Addr().IsLoopback() && t.At.Addr().Is6() {
 		t.At = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), t.At.Port())
@@ -151,8 +147,8 @@ func (t target) loopback() target {
 	return t
 }
 
-// reachable are addresses at which clients find the program: of all addresses, the port.
-// An unspecified address is shortened to its port, as Go programs write it.
+// reachable are addresses at which clients find the program: of all addresses, the port. An
+// unspecified address is shortened to its port, as Go programs write it.
 func reachable(list []proxy.Address) (texts []string) {
 	for _, a := range list {
 		text := target{Address: a}.text()

@@ -16,9 +16,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Set collects what the executions of one search have dialled. It is safe for concurrent use.
-// The zero value is an empty set. Each method takes the lock for a short time only, so executors do
-// not wait for each other.
+// Set collects what the executions of one search have dialled. It is safe for concurrent use. The
+// zero value is an empty set. Each method takes the lock for a short time only, so executors do not
+// wait for each other.
 type Set struct {
 	mu      sync.Mutex
 	failed  map[target]syscall.Errno // the first result of each that was not there
@@ -29,8 +29,8 @@ type Set struct {
 	dials   []sut.Dial      // of which the set is made, in their order
 }
 
-// target is what can be dialled: an address, or a name.
-// It is comparable, so it is a key of maps. With a name, the address is empty.
+// target is what can be dialled: an address, or a name. It is comparable, so it is a key of maps.
+// With a name, the address is empty.
 type target struct {
 	proxy.Address
 	name string
@@ -141,8 +141,8 @@ func (s *Set) add(d sut.Dial) {
 // targetOf is what was dialled. The resolver appends the dot of a full name.
 func targetOf(d sut.Dial) target { return target{d.Address, strings.TrimSuffix(d.Name, ".")} }
 
-// nobody reports whether a result is that of an address where nobody is.
-// Other errors, such as one of the program's own deadline, say nothing about who is there.
+// nobody reports whether a result is that of an address where nobody is. Other errors, such as one
+// of the program's own deadline, say nothing about who is there.
 func nobody(result syscall.Errno) bool {
 	switch result {
 	case syscall.ECONNREFUSED, syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EADDRNOTAVAIL,
@@ -152,8 +152,8 @@ func nobody(result syscall.Errno) bool {
 	return false
 }
 
-// Found says whom the executions missed, where the peers are those of a group, which may be nil.
-// It is called when the search has ended. A nil group stands for a configuration without peers.
+// Found says whom the executions missed, where the peers are those of a group, which may be nil. It
+// is called when the search has ended. A nil group stands for a configuration without peers.
 func (s *Set) Found(group *peers.Group) Found {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,8 +202,8 @@ type Found struct {
 }
 
 // missing are the targets where a peer would have been, in the order of their texts. Of several
-// loopback addresses with one port, one is among them.
-// The order does not depend on the map, so that reports are the same each time.
+// loopback addresses with one port, one is among them. The order does not depend on the map, so
+// that reports are the same each time.
 func (s *Set) missing(group *peers.Group) (list []target) {
 	known := map[target]bool{}
 	for at := range s.failed {
@@ -220,8 +220,8 @@ func (s *Set) missing(group *peers.Group) (list []target) {
 	return list
 }
 
-// merged is a target, or the other loopback address with the same port, which stands for both.
-// Only dials of IPv6 loopback are merged, and only if the IPv4 address was refused as well.
+// merged is a target, or the other loopback address with the same port, which stands for both. Only
+// dials of IPv6 loopback are merged, and only if the IPv4 address was refused as well.
 func (s *Set) merged(at target) target {
 	if four := at.loopback(); four != at {
 		if _, known := s.failed[four]; known {
@@ -231,9 +231,8 @@ func (s *Set) merged(at target) target {
 	return at
 }
 
-// result is what the program got.
-// Two merged targets may have failed differently. The greater error number is shown, which is an
-// arbitrary choice but always the same one.
+// result is what the program got. Two merged targets may have failed differently. The greater error
+// number is shown, which is an arbitrary choice but always the same one.
 func (s *Set) result(missing target) string {
 	var results []syscall.Errno
 	for at, result := range s.failed {
@@ -264,8 +263,8 @@ func (s *Set) isOwn(at target) bool {
 	})
 }
 
-// isConfigured reports whether a peer of a group is at an address.
-// Names are never configured: peers have addresses. A nil group has nobody.
+// isConfigured reports whether a peer of a group is at an address. Names are never configured:
+// peers have addresses. A nil group has nobody.
 func isConfigured(at target, group *peers.Group) bool {
 	if group == nil || at.name != "" {
 		return false

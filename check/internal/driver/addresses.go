@@ -25,8 +25,8 @@ type usedAddress struct {
 // maxAddresses bounds how many are noted: a program may use another port in each execution.
 const maxAddresses = 1024
 
-// note notes the address of an input that has one.
-// Beyond maxAddresses nothing is noted, and unused then stays silent.
+// note notes the address of an input that has one. Beyond maxAddresses nothing is noted, and unused
+// then stays silent.
 func (u addressUse) note(in model.Input) {
 	if used := (usedAddress{in.Kind, in.Addr}); !u[used] && len(u) < maxAddresses {
 		u[used] = true
@@ -35,9 +35,8 @@ func (u addressUse) note(in model.Input) {
 
 // unused says which of the peers had no part in any execution. A verdict says nothing of those, and
 // a wrong port is not always a violation. Servers may be there for other peers: they are unused
-// only if none of them was connected to.
-// Each line is a sentence for the report. A full set gives no lines, since what is missing from it
-// is unknown.
+// only if none of them was connected to. Each line is a sentence for the report. A full set gives
+// no lines, since what is missing from it is unknown.
 func (u addressUse) unused(group []peers.Peer) (lines []string) {
 	if len(u) == maxAddresses {
 		return nil
@@ -76,8 +75,8 @@ func (u addressUse) unused(group []peers.Peer) (lines []string) {
 	return lines
 }
 
-// where is what of an address says who is there: a socket at all addresses has each of them.
-// The host is left out: peers listen on loopback, whichever of its addresses is dialled.
+// where is what of an address says who is there: a socket at all addresses has each of them. The
+// host is left out: peers listen on loopback, whichever of its addresses is dialled.
 type where struct {
 	network proxy.Network
 	port    uint16
@@ -87,8 +86,8 @@ type where struct {
 // whereOf drops the host of an address.
 func whereOf(a proxy.Address) where { return where{a.Network, a.At.Port(), a.Path} }
 
-// list lists addresses of one kind, after what was done with them; none if there are none.
-// At most four addresses are listed, in the order of their texts.
+// list lists addresses of one kind, after what was done with them; none if there are none. At most
+// four addresses are listed, in the order of their texts.
 func (u addressUse) list(kind model.Kind, did, none string) string {
 	const most = 4
 	var list []string

@@ -10,8 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/strategy"
 )
 
-// checkpoint takes a physical checkpoint after a new input if the strategy asks for one.
-// It describes the input and the answer for the strategy. A strategy may weigh whether the peers
+// checkpoint takes a physical checkpoint after a new input if the strategy asks for one. It
+// describes the input and the answer for the strategy. A strategy may weigh whether the peers
 // answered, and how much.
 func (s *Session) checkpoint(g *groupState, in model.Input, r model.Reaction) error {
 	s.d.cost.inputs++
@@ -30,9 +30,8 @@ var strategyKinds = map[model.Kind]strategy.Kind{
 	model.Shutdown: strategy.Shutdown, model.Close: strategy.Close, model.Pass: strategy.Pass,
 }
 
-// consult takes a checkpoint if the strategy asks for one where the group stands.
-// step has the kind and what the caller knows. The place, the costs, and the reads are filled in
-// here.
+// consult takes a checkpoint if the strategy asks for one where the group stands. step has the kind
+// and what the caller knows. The place, the costs, and the reads are filled in here.
 func (s *Session) consult(g *groupState, step strategy.Step, reads ckptd.Reads) error {
 	d := s.d
 	way := g.wayOf(d.cache, s.started)
@@ -55,9 +54,8 @@ func (s *Session) consult(g *groupState, step strategy.Step, reads ckptd.Reads) 
 }
 
 // save takes a physical checkpoint where the group stands. Where that cannot be, the search goes on
-// without it.
-// An error is returned only for what ends the check. After a checkpoint that was not taken, g.at
-// may be nil: the attempt can end the group.
+// without it. An error is returned only for what ends the check. After a checkpoint that was not
+// taken, g.at may be nil: the attempt can end the group.
 func (s *Session) save(g *groupState) error {
 	d, f := s.d, &s.d.found
 	started := time.Now()

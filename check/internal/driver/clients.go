@@ -19,9 +19,8 @@ import (
 // What the peers do by themselves: clients among them are started when the program listens,
 // connect, and end; and timers of theirs end.
 
-// listen has the proxy listen for the program.
-// The socket is made by the proxy, in the namespace of the peers. The kind decides whether it is a
-// stream or a datagram socket.
+// listen has the proxy listen for the program. The socket is made by the proxy, in the namespace of
+// the peers. The kind decides whether it is a stream or a datagram socket.
 func (r *reaction) listen(in model.Input) error {
 	at, err := proxy.ParseAddress(in.Addr)
 	if err != nil {
@@ -34,9 +33,8 @@ func (r *reaction) listen(in model.Input) error {
 
 // startClients starts those that have waited for the program to listen, in the order that the
 // group's behaviour says. Each starts when the one before it is quiescent, so that the order in
-// which they connect is always the same.
-// An input that does not listen starts nobody. The address must match the one that the client waits
-// for.
+// which they connect is always the same. An input that does not listen starts nobody. The address
+// must match the one that the client waits for.
 func (r *reaction) startClients(ctx context.Context, in model.Input) error {
 	at, listens := listensAt(in)
 	if !listens || r.g.history.listened[at] {
@@ -59,8 +57,8 @@ func (r *reaction) startClients(ctx context.Context, in model.Input) error {
 }
 
 // accept takes over the connections that clients have made. The proxy accepts them, so that they
-// are part of a checkpoint; no client can tell that the program has not done so yet.
-// progress says whether there was a new connection. The caller then waits for the peers once more.
+// are part of a checkpoint; no client can tell that the program has not done so yet. progress says
+// whether there was a new connection. The caller then waits for the peers once more.
 func (r *reaction) accept() (progress bool, err error) {
 	// Numbers are visited in order, so that the connections get the same numbers each time.
 	for _, number := range slices.Sorted(maps.Keys(r.g.sockets)) {
@@ -87,9 +85,9 @@ func (r *reaction) accept() (progress bool, err error) {
 	return progress, nil
 }
 
-// nextSocket is the number of the socket of a connection that a client has opened at a listener.
-// In group scope numbers are given in order. In connection scope they belong to names, which a
-// replay finds again.
+// nextSocket is the number of the socket of a connection that a client has opened at a listener. In
+// group scope numbers are given in order. In connection scope they belong to names, which a replay
+// finds again.
 func (r *reaction) nextSocket(listener int) int {
 	if r.d.scope == iocache.Group {
 		return r.next
@@ -105,8 +103,8 @@ func (r *reaction) nextSocket(listener int) int {
 	return r.d.naming.number(fmt.Sprintf("late %d", len(r.d.naming.numbers)), 0)
 }
 
-// noteEnded finds the clients that have ended since the input.
-// Those that the history has already are left out. It may be called several times for one input.
+// noteEnded finds the clients that have ended since the input. Those that the history has already
+// are left out. It may be called several times for one input.
 func (r *reaction) noteEnded() error {
 	ended, err := r.g.group.Ended()
 	// An earlier call for the same input may have noted some.
@@ -119,9 +117,9 @@ func (r *reaction) noteEnded() error {
 	return err
 }
 
-// pass lets time pass for the peers. Where that takes it, they are waited for.
-// most bounds the time, and is that of the program's next timer. model.Once stands for the next
-// timer of the peers, however far it is.
+// pass lets time pass for the peers. Where that takes it, they are waited for. most bounds the
+// time, and is that of the program's next timer. model.Once stands for the next timer of the peers,
+// however far it is.
 func (r *reaction) pass(most time.Duration) error {
 	// The patience is for timers by the machine's clock, which take real time.
 	patience := r.d.config.Patience
@@ -141,8 +139,8 @@ func (r *reaction) pass(most time.Duration) error {
 	return err
 }
 
-// shows reports whether the peers have done something that the program can notice.
-// The sockets were drained by the caller. Ends of clients are looked for here.
+// shows reports whether the peers have done something that the program can notice. The sockets were
+// drained by the caller. Ends of clients are looked for here.
 func (r *reaction) shows() (bool, error) {
 	if r.d.spec.Clients() > 0 {
 		if err := r.noteEnded(); err != nil {
@@ -153,8 +151,8 @@ func (r *reaction) shows() (bool, error) {
 }
 
 // late reads what the peers have done since the last input, because a timer of theirs has ended by
-// the machine's clock, and reports whether the program can notice it.
-// The group's mark of a disturbance is taken away, since this call handles it.
+// the machine's clock, and reports whether the program can notice it. The group's mark of a
+// disturbance is taken away, since this call handles it.
 func (r *reaction) late() (shows bool, err error) {
 	ctx, cancel := context.WithTimeout(r.d.ctx, quiescenceLimit)
 	defer cancel()

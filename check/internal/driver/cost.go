@@ -17,8 +17,8 @@ type costModel struct {
 	guess time.Duration // what the first checkpoint costs
 }
 
-// gave counts an input that has been given.
-// started is when the input was given. Waiting for quiescence is a part of the cost.
+// gave counts an input that has been given. started is when the input was given. Waiting for
+// quiescence is a part of the cost.
 func (c *costModel) gave(kind model.Kind, started time.Time) {
 	m := c.given[kind]
 	m.since(started)
@@ -28,8 +28,8 @@ func (c *costModel) gave(kind model.Kind, started time.Time) {
 	c.given[kind] = m
 }
 
-// replay is how long it takes to give inputs again, so many of each kind.
-// Kinds that were never given count nothing.
+// replay is how long it takes to give inputs again, so many of each kind. Kinds that were never
+// given count nothing.
 func (c *costModel) replay(inputs map[model.Kind]int) (total time.Duration) {
 	for kind, n := range inputs {
 		m := c.given[kind]
@@ -38,8 +38,8 @@ func (c *costModel) replay(inputs map[model.Kind]int) (total time.Duration) {
 	return total
 }
 
-// measured is how often something was done, and how long it took in all.
-// Its zero value has measured nothing.
+// measured is how often something was done, and how long it took in all. Its zero value has
+// measured nothing.
 type measured struct {
 	times int
 	took  time.Duration
@@ -61,9 +61,8 @@ func (m *measured) mean(otherwise time.Duration) time.Duration {
 }
 
 // describe adds to a step what is known of costs, and of the inputs since the nearest physical
-// checkpoint.
-// inputs are those that a restore would have to give again, by kind. images is how many checkpoints
-// there are.
+// checkpoint. inputs are those that a restore would have to give again, by kind. images is how many
+// checkpoints there are.
 func (c *costModel) describe(s *strategy.Step, inputs map[model.Kind]int, images int) {
 	s.Inputs, s.Returns, s.Images, s.Cost = c.inputs, c.returns, images, c.saves.mean(c.guess)
 	// The way back to the start is the start itself, not a replay.

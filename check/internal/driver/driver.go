@@ -22,9 +22,8 @@ import (
 	"github.com/tandem-mc/tandem/strategy"
 )
 
-// Config says which peers there are, and how they are kept at the cursor.
-// It is fixed for the whole search. Limits of memory are the daemon's; the driver only repeats them
-// in messages.
+// Config says which peers there are, and how they are kept at the cursor. It is fixed for the whole
+// search. Limits of memory are the daemon's; the driver only repeats them in messages.
 type Config struct {
 	Start    Starter // nil: no peers are configured
 	Spec     peers.Group
@@ -70,9 +69,8 @@ type findings struct {
 	skipped        string          // what the first checkpoint that was not tried could not have held
 }
 
-// New returns a driver with an empty cache. It ends with the context.
-// No peers are started: a search that is answered from a cache needs none. Starting them waits for
-// the first miss.
+// New returns a driver with an empty cache. It ends with the context. No peers are started: a
+// search that is answered from a cache needs none. Starting them waits for the first miss.
 func New(ctx context.Context, c Config) *Driver {
 	cache := NewCache()
 	return &Driver{
@@ -88,24 +86,24 @@ func New(ctx context.Context, c Config) *Driver {
 // NewSession returns a session that counts its work. Rewind begins the first execution.
 func (d *Driver) NewSession(counts *Counts) *Session { return &Session{d: d, Counts: counts} }
 
-// Mirror begins to follow an execution that others answer.
-// It is used for audits. The mirror has a cursor of its own and shares the driver's lock.
+// Mirror begins to follow an execution that others answer. It is used for audits. The mirror has a
+// cursor of its own and shares the driver's lock.
 func (d *Driver) Mirror() *Mirror {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return &Mirror{&d.mu, d.cache.Cursor(d.scope)}
 }
 
-// Adopt has the driver begin with answers that others have got. Why says where they are from.
-// It is to be called before the first execution. The images of the cache belong to groups that have
+// Adopt has the driver begin with answers that others have got. Why says where they are from. It is
+// to be called before the first execution. The images of the cache belong to groups that have
 // ended, so they are forgotten.
 func (d *Driver) Adopt(cache *iocache.Cache, why string) {
 	cache.ForgetImages() // of groups that have ended
 	d.cache, d.naming.cache, d.earlier = cache, cache, why
 }
 
-// OnRecord has f told of every answer that is recorded.
-// f is called with the driver's lock held, so it must not call the driver.
+// OnRecord has f told of every answer that is recorded. f is called with the driver's lock held, so
+// it must not call the driver.
 func (d *Driver) OnRecord(f func(iocache.Entry)) { d.record = append(d.record, f) }
 
 // Cache is where the answers are. Only one goroutine may use it, while no session is in use.
@@ -121,8 +119,8 @@ func (d *Driver) Standing() iocache.Position {
 }
 
 // Alive returns an error if a process of the group that was needed last has died. A group that was
-// killed is brought back when it is needed. While somebody asks the peers, it does not look.
-// It is called from time to time, so that a crash of a peer ends the check even if all answers are
+// killed is brought back when it is needed. While somebody asks the peers, it does not look. It is
+// called from time to time, so that a crash of a peer ends the check even if all answers are
 // cached.
 func (d *Driver) Alive() error {
 	// Who asks the peers would find out that they have died.
@@ -140,8 +138,8 @@ func (d *Driver) Alive() error {
 }
 
 // Known is what has been found out about the peers, beside their answers: what they have read of
-// the time and of random numbers, and which of their processes read what nobody knows.
-// Both lists are in no particular order. A saved run keeps them.
+// the time and of random numbers, and which of their processes read what nobody knows. Both lists
+// are in no particular order. A saved run keeps them.
 func (d *Driver) Known() (reads []shim.Read, uninstrumented []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,8 +149,8 @@ func (d *Driver) Known() (reads []shim.Read, uninstrumented []string) {
 	return reads, slices.Collect(maps.Keys(d.found.uninstrumented))
 }
 
-// Recall takes over what Known has returned in an earlier process.
-// It is called before the search begins, so it takes no lock.
+// Recall takes over what Known has returned in an earlier process. It is called before the search
+// begins, so it takes no lock.
 func (d *Driver) Recall(reads []shim.Read, uninstrumented []string) {
 	d.found.reads.Add(reads)
 	for _, process := range uninstrumented {
@@ -171,8 +169,8 @@ type Report struct {
 	Unused         []string // peers that had no part in any execution, a line each
 }
 
-// Report returns what is known of the peers.
-// It may be called while the search runs. Its texts are then those of the moment.
+// Report returns what is known of the peers. It may be called while the search runs. Its texts are
+// then those of the moment.
 func (d *Driver) Report() Report {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -187,8 +185,7 @@ func (d *Driver) Report() Report {
 // Behaviours is how many ways the peers can behave in.
 func (d *Driver) Behaviours() int { return d.spec.Behaviours() }
 
-// Close ends the groups.
-// All groups are ended, even if one cannot be. The errors are joined.
+// Close ends the groups. All groups are ended, even if one cannot be. The errors are joined.
 func (d *Driver) Close() error {
 	var errs []error
 	for _, g := range d.groups {
@@ -197,13 +194,12 @@ func (d *Driver) Close() error {
 	return errors.Join(errs...)
 }
 
-// maxGroups is how many groups run at a time: one for each of the behaviours that were
-// needed last. With a group, its checkpoints go.
+// maxGroups is how many groups run at a time: one for each of the behaviours that were needed last.
+// With a group, its checkpoints go.
 const maxGroups = 32
 
-// selectVariant makes the group current that behaves as it was chosen, and returns it.
-// A group is created here without processes: those start when the cursor is sought. The caller
-// holds mu.
+// selectVariant makes the group current that behaves as it was chosen, and returns it. A group is
+// created here without processes: those start when the cursor is sought. The caller holds mu.
 func (d *Driver) selectVariant(behaviour int) (*groupState, error) {
 	// The list is in the order of last use, like that of an LRU cache.
 	i := slices.IndexFunc(d.groups, func(g *groupState) bool { return g.behaviour == behaviour })
@@ -236,9 +232,8 @@ func (d *Driver) names() string {
 	return strings.Join(names, ", ")
 }
 
-// noteKilled has a group brought back when it is needed.
-// The first reasons are kept, since later ones often follow from them. The counters are the
-// session's.
+// noteKilled has a group brought back when it is needed. The first reasons are kept, since later
+// ones often follow from them. The counters are the session's.
 func (d *Driver) noteKilled(g *groupState, err error) {
 	d.found.killed = cmp.Or(d.found.killed, err.Error())
 	g.lost = cmp.Or(g.lost, err.Error())

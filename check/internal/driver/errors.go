@@ -33,9 +33,8 @@ var errDisturbed = errors.New("a timer of the peers has ended while they were gi
 const maxDisturbed = 5
 
 // wereKilled tells whether an error may be the end of peers, of their proxy, or of CRIU, by
-// SIGKILL: by the kernel when memory is short, or by a person.
-// The status of a peer that crashed by itself is another one. That is a fault of the peer, which
-// the check reports.
+// SIGKILL: by the kernel when memory is short, or by a person. The status of a peer that crashed by
+// itself is another one. That is a fault of the peer, which the check reports.
 func wereKilled(err error) bool {
 	if errors.Is(err, ckptd.ErrDaemonDied) { // then nobody can bring them back
 		return false
@@ -47,8 +46,8 @@ func wereKilled(err error) bool {
 
 // explain says why peers may have answered otherwise than before, where that is known. Lost is why
 // the first of the checkpoints that are gone is, earlier why the cache has answers of other
-// processes, and room what checkpoints may take, in bytes.
-// An error of any other kind is returned unchanged.
+// processes, and room what checkpoints may take, in bytes. An error of any other kind is returned
+// unchanged.
 func (f *findings) explain(err error, lost, earlier string, room int64) error {
 	err = f.withReads(err)
 	// The order of the cases is that of how much each explains.
@@ -65,8 +64,8 @@ func (f *findings) explain(err error, lost, earlier string, room int64) error {
 	return err
 }
 
-// withReads adds to an error of peers that answered differently what may be why.
-// The list is sorted by the set of reads, so that the message is the same each time.
+// withReads adds to an error of peers that answered differently what may be why. The list is sorted
+// by the set of reads, so that the message is the same each time.
 func (f *findings) withReads(err error) error {
 	if len(f.reads) > 0 {
 		err = fmt.Errorf("%w\n  So far they have read the time or random numbers: %s", err, f.reads)
@@ -79,8 +78,7 @@ func (f *findings) withReads(err error) error {
 }
 
 // answeredEarlier explains an inconsistency of peers that were started anew after they had
-// answered.
-// Other errors pass through unchanged, as in the functions below.
+// answered. Other errors pass through unchanged, as in the functions below.
 func answeredEarlier(err error, why string) error {
 	var differs *iocache.Inconsistency
 	if !errors.As(err, &differs) {
@@ -120,8 +118,8 @@ func answeredUnsaved(err error, skipped string) error {
 }
 
 // NoRoom is the error that ends a search whose peers cannot be brought back to where they were,
-// since checkpoints have no more room.
-// The message names both ways to give more room. The contradiction itself is wrapped.
+// since checkpoints have no more room. The message names both ways to give more room. The
+// contradiction itself is wrapped.
 type NoRoom struct {
 	room int64 // in bytes
 	err  error

@@ -41,8 +41,8 @@ func (w *fakeWorld) start(_ context.Context, spec peers.Group) (Group, error) {
 	return g, nil
 }
 
-// fakeGroup is a group of peers in memory: a server, and clients that connect and send their
-// name. Its sockets are pairs, of which it has one end.
+// fakeGroup is a group of peers in memory: a server, and clients that connect and send their name.
+// Its sockets are pairs, of which it has one end.
 type fakeGroup struct {
 	fakeState
 	world     *fakeWorld

@@ -11,8 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-// groupState is a group and where it stands.
-// There is one for each behaviour that was needed. The driver's lock guards it.
+// groupState is a group and where it stands. There is one for each behaviour that was needed. The
+// driver's lock guards it.
 type groupState struct {
 	behaviour int
 	group     Group            // nil until it is needed
@@ -24,8 +24,8 @@ type groupState struct {
 	reads     ckptd.Reads      // after the last input
 }
 
-// socket is the checker's descriptor of a connection into the group.
-// The proxy holds the other descriptor of the same socket, which a checkpoint saves.
+// socket is the checker's descriptor of a connection into the group. The proxy holds the other
+// descriptor of the same socket, which a checkpoint saves.
 type socket struct {
 	fd    int
 	kind  proxy.Address // what it was opened with; of one that a peer has opened, the network
@@ -46,8 +46,8 @@ type way struct {
 	kinds map[model.Kind]int // of these
 }
 
-// wayOf is the way to where the group stands. Started is where it is without any input.
-// It is computed from the cache when it is not known, and then kept.
+// wayOf is the way to where the group stands. Started is where it is without any input. It is
+// computed from the cache when it is not known, and then kept.
 func (g *groupState) wayOf(cache *iocache.Cache, started iocache.NodeID) *way {
 	if g.way == nil {
 		w := &way{}
@@ -65,23 +65,23 @@ func (g *groupState) wayOf(cache *iocache.Cache, started iocache.NodeID) *way {
 	return g.way
 }
 
-// noteSaved notes that there is a physical checkpoint where the group stands.
-// An unknown way stays unknown: the cache has the image, and finds it.
+// noteSaved notes that there is a physical checkpoint where the group stands. An unknown way stays
+// unknown: the cache has the image, and finds it.
 func (g *groupState) noteSaved() {
 	if g.way != nil {
 		g.way.saved, g.way.since, g.way.kinds = true, 0, map[model.Kind]int{}
 	}
 }
 
-// start has the group stand where it is without any input.
-// The caller has closed the sockets of the group before.
+// start has the group stand where it is without any input. The caller has closed the sockets of the
+// group before.
 func (g *groupState) start(group Group, started iocache.NodeID) {
 	g.group, g.at = group, iocache.Position{started}
 	g.history, g.way = newHistory(), nil
 }
 
-// advance has the group stand at a place that the cache has got since: one input further.
-// isNew says that the cache did not have the place. Only then is the nearest checkpoint the same as
+// advance has the group stand at a place that the cache has got since: one input further. isNew
+// says that the cache did not have the place. Only then is the nearest checkpoint the same as
 // before.
 func (g *groupState) advance(at iocache.Position, kind model.Kind, isNew bool) {
 	g.at = slices.Clone(at)
@@ -95,8 +95,8 @@ func (g *groupState) advance(at iocache.Position, kind model.Kind, isNew bool) {
 	}
 }
 
-// leave gives up where the group stands: nobody may go on from there.
-// The processes stay. The next seek restores them, or starts others.
+// leave gives up where the group stands: nobody may go on from there. The processes stay. The next
+// seek restores them, or starts others.
 func (g *groupState) leave() {
 	g.dropSockets()
 	g.at, g.way = nil, nil
@@ -111,8 +111,7 @@ func (g *groupState) dropSockets() {
 	}
 }
 
-// close ends the group.
-// The group may have no processes yet. Close is called once.
+// close ends the group. The group may have no processes yet. Close is called once.
 func (g *groupState) close() error {
 	g.dropSockets()
 	if g.group == nil {

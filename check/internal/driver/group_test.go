@@ -7,8 +7,8 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 )
 
-// TestGroupsOfBehavioursAreBounded: the one needed last is the first, and the one that was
-// not needed for the longest time goes.
+// TestGroupsOfBehavioursAreBounded: the one needed last is the first, and the one that was not
+// needed for the longest time goes.
 func TestGroupsOfBehavioursAreBounded(t *testing.T) {
 	d := New(t.Context(), Config{Spec: peers.Group{Peers: []peers.Peer{{Choices: 100}}}})
 	first := map[int]*groupState{}

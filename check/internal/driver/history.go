@@ -8,8 +8,8 @@ import (
 
 // groupHistory is what has become of a group on the way to where it stands. Sockets are named by
 // their numbers in the group. Of the inputs on different connections only the numbers in group
-// scope depend on the order in which they are added.
-// It is computed in one walk after a restore, and extended by one step for each input.
+// scope depend on the order in which they are added. It is computed in one walk after a restore,
+// and extended by one step for each input.
 type groupHistory struct {
 	next     int                    // number of the next connection or listener, in group scope
 	open     map[int]bool           // those that the proxy still has; whether it is a listener
@@ -30,8 +30,8 @@ func newHistory() groupHistory {
 	}
 }
 
-// historyOf walks to a place to find out how a group has come there.
-// The cost is in proportion to the depth, so it is called after restores only.
+// historyOf walks to a place to find out how a group has come there. The cost is in proportion to
+// the depth, so it is called after restores only.
 func (n *naming) historyOf(at iocache.Position) (groupHistory, error) {
 	h := newHistory()
 	steps, err := n.cache.Missing(iocache.Position{iocache.Root}, at)
@@ -41,8 +41,8 @@ func (n *naming) historyOf(at iocache.Position) (groupHistory, error) {
 	return h, err
 }
 
-// add goes on with a step, of which number tells the sockets of its connections.
-// number maps the connection of a step, as the cache names it, to a socket of the group.
+// add goes on with a step, of which number tells the sockets of its connections. number maps the
+// connection of a step, as the cache names it, to a socket of the group.
 func (h *groupHistory) add(s iocache.Step, scope iocache.Scope, number func(connection int) int) {
 	conn := number(s.Input.Conn)
 	switch s.Input.Kind {
@@ -85,8 +85,8 @@ func (h *groupHistory) add(s iocache.Step, scope iocache.Scope, number func(conn
 	}
 }
 
-// mustParse reads the address of an input, which the worker's side has written.
-// A text that cannot be parsed is a fault of the checker, so it panics.
+// mustParse reads the address of an input, which the worker's side has written. A text that cannot
+// be parsed is a fault of the checker, so it panics.
 func mustParse(text string) proxy.Address {
 	a, err := proxy.ParseAddress(text)
 	if err != nil {
@@ -96,8 +96,8 @@ func mustParse(text string) proxy.Address {
 }
 
 // listensAt is where an input has the program listen, or have a datagram socket to which others can
-// send.
-// A datagram socket with its own port or path counts as a listener, since peers can send to it.
+// send. A datagram socket with its own port or path counts as a listener, since peers can send to
+// it.
 func listensAt(in model.Input) (at proxy.Address, listens bool) {
 	switch in.Kind {
 	case model.Listen:

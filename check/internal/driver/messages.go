@@ -16,19 +16,19 @@ import (
 )
 
 // Messages: over sockets that keep their bounds, each is read and written at once. Inputs and
-// deliveries hold them as sut.Message writes them. No such text is the beginning of another one,
-// so that the cache, which takes both for streams, keeps the bounds.
+// deliveries hold them as sut.Message writes them. No such text is the beginning of another one, so
+// that the cache, which takes both for streams, keeps the bounds.
 
-// maxMessage is more than a message can have, in bytes.
-// Linux limits a datagram to 64 KiB, and a message of a Unix socket by its send buffer.
+// maxMessage is more than a message can have, in bytes. Linux limits a datagram to 64 KiB, and a
+// message of a Unix socket by its send buffer.
 const maxMessage = 256 << 10
 
 // errDescriptors is why a check ends in which a peer hands out what only a process can have.
 var errDescriptors = errors.New("a peer passes descriptors over a Unix socket to the program, " +
 	"which is not supported: its files are those of another machine")
 
-// read reads from a stream.
-// Unix sockets are read with recvmsg, so that passed descriptors are seen and not leaked.
+// read reads from a stream. Unix sockets are read with recvmsg, so that passed descriptors are seen
+// and not leaked.
 func (s *socket) read(b []byte) (int, error) {
 	if !s.kind.Network.IsUnix() {
 		return unix.Read(s.fd, b)
@@ -37,9 +37,8 @@ func (s *socket) read(b []byte) (int, error) {
 	return n, err
 }
 
-// receive reads what has come at once, and from whom.
-// truncated says that the buffer was too small. The call never blocks. Descriptors that come with
-// it are closed, and errDescriptors is returned.
+// receive reads what has come at once, and from whom. truncated says that the buffer was too small.
+// The call never blocks. Descriptors that come with it are closed, and errDescriptors is returned.
 func (s *socket) receive(b []byte) (n int, from unix.Sockaddr, truncated bool, err error) {
 	control := make([]byte, unix.CmsgSpace(4*seqpacket.MaxDescriptors))
 	n, m, flags, from, err := unix.Recvmsg(s.fd, b, control, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
@@ -53,8 +52,8 @@ func (s *socket) receive(b []byte) (n int, from unix.Sockaddr, truncated bool, e
 	return n, from, flags&unix.MSG_TRUNC != 0, nil
 }
 
-// drainMessages reads all messages that have arrived on a connection.
-// progress says whether there was one. It returns without an error when nothing more is there.
+// drainMessages reads all messages that have arrived on a connection. progress says whether there
+// was one. It returns without an error when nothing more is there.
 func (r *reaction) drainMessages(number int, s *socket) (progress bool, err error) {
 	buffer := make([]byte, maxMessage)
 	for !s.ended {
@@ -115,8 +114,8 @@ func (s *socket) unconnected() bool {
 	return s.kind.Network.IsDatagram() && !s.kind.At.IsValid() && s.kind.Path == ""
 }
 
-// hungUp reports whether nothing will come any more: else an empty message has come.
-// It is asked only after a read of zero bytes.
+// hungUp reports whether nothing will come any more: else an empty message has come. It is asked
+// only after a read of zero bytes.
 func (s *socket) hungUp() bool {
 	poll := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(poll, 0)
@@ -124,9 +123,8 @@ func (s *socket) hungUp() bool {
 }
 
 // sendMessage sends a message. That it cannot be sent is told to the program, as a part of the
-// reaction.
-// The text in in.Data must hold exactly one message. Waiting for room ends with the limit of
-// quiescence.
+// reaction. The text in in.Data must hold exactly one message. Waiting for room ends with the limit
+// of quiescence.
 func (r *reaction) sendMessage(s *socket, in model.Input) error {
 	m, rest, ok := sut.ReadMessage(in.Data, s.kind.Network)
 	if !ok || len(rest) > 0 {
@@ -162,8 +160,8 @@ func (r *reaction) sendMessage(s *socket, in model.Input) error {
 	}
 }
 
-// receiver is to whom a message goes; nil: to whom the socket is connected.
-// An unconnected socket needs an address in each message. Its family must be that of the socket.
+// receiver is to whom a message goes; nil: to whom the socket is connected. An unconnected socket
+// needs an address in each message. Its family must be that of the socket.
 func (s *socket) receiver(a proxy.Address) (unix.Sockaddr, error) {
 	if !s.unconnected() {
 		return nil, nil

@@ -18,9 +18,9 @@ type Written struct {
 	Text string
 }
 
-// outputLog keeps what the peers wrote in reaction to an input, by its place in the cache;
-// what they wrote as they started is at the place where they start. So it is known of
-// every branch, whether or not the peers were there last.
+// outputLog keeps what the peers wrote in reaction to an input, by its place in the cache; what
+// they wrote as they started is at the place where they start. So it is known of every branch,
+// whether or not the peers were there last.
 type outputLog struct {
 	// An entry without any text means that nothing was written there.
 	at    map[iocache.NodeID][]Written
@@ -31,8 +31,8 @@ type outputLog struct {
 const maxOutputs = 16 << 20
 
 // recordOutput takes what the peers have written since it was last called, as that of a place.
-// Inputs that are given again have had the same answers, and what was written then is kept.
-// The texts come in the order of the peers.
+// Inputs that are given again have had the same answers, and what was written then is kept. The
+// texts come in the order of the peers.
 func (d *Driver) recordOutput(g *groupState, at iocache.NodeID) {
 	var list []Written
 	for i, text := range g.group.Written() {
@@ -43,8 +43,8 @@ func (d *Driver) recordOutput(g *groupState, at iocache.NodeID) {
 	d.outputs.keep(at, list)
 }
 
-// keep keeps what was written at a place for the first time.
-// Beyond the bound the place has no entry, which heard reports as incomplete.
+// keep keeps what was written at a place for the first time. Beyond the bound the place has no
+// entry, which heard reports as incomplete.
 func (l *outputLog) keep(at iocache.NodeID, list []Written) {
 	size := 0
 	for _, w := range list {
@@ -60,9 +60,9 @@ func (l *outputLog) keep(at iocache.NodeID, list []Written) {
 	l.bytes += size
 }
 
-// heard is what the peers wrote on the way from one place to another, from nil: since they
-// were started. It is not complete where a part of it was not kept, or answered by others.
-// from nil is the start of an execution. The caller holds mu.
+// heard is what the peers wrote on the way from one place to another, from nil: since they were
+// started. It is not complete where a part of it was not kept, or answered by others. The caller
+// holds mu.
 func (d *Driver) heard(from, to iocache.Position) (list []Written, complete bool) {
 	var places []iocache.NodeID
 	if from == nil {
@@ -82,8 +82,8 @@ func (d *Driver) heard(from, to iocache.Position) (list []Written, complete bool
 	return list, complete
 }
 
-// withCrashOutput adds to an error that says who died what that one wrote on this branch.
-// An error of another kind is returned as it is. Without any output the message says so.
+// withCrashOutput adds to an error that says who died what that one wrote on this branch. An error
+// of another kind is returned as it is. Without any output the message says so.
 func (d *Driver) withCrashOutput(g *groupState, err error) error {
 	var died *watch.Died
 	if !errors.As(err, &died) && !errors.Is(err, proxy.ErrDied) || g.group == nil || g.at == nil {
@@ -115,8 +115,8 @@ func (d *Driver) withCrashOutput(g *groupState, err error) error {
 }
 
 // withInputs adds to an error that says who died what the group was given on this branch, the input
-// that it died of in the end.
-// last is the input that was being given. At most maxLastInputs are shown, the latest ones.
+// that it died of in the end. last is the input that was being given. At most maxLastInputs are
+// shown, the latest ones.
 func (d *Driver) withInputs(g *groupState, err error, last model.Input) error {
 	var died *watch.Died
 	if !errors.As(err, &died) || g.at == nil {
@@ -144,8 +144,8 @@ const maxLastInputs = 40
 // maxCrashOutput bounds what an error shows of the output of a peer, in bytes.
 const maxCrashOutput = 4 << 10
 
-// endOf cuts a text to whole lines at its end.
-// The first line is dropped, since it may be cut in its middle. most is in bytes.
+// endOf cuts a text to whole lines at its end. The first line is dropped, since it may be cut in
+// its middle. most is in bytes.
 func endOf(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -12,8 +12,8 @@ import (
 // Starter starts a group.
 type Starter func(context.Context, peers.Group) (Group, error)
 
-// Group is what the driver needs of a group of peers.
-// Tests implement it without processes or root. Only one goroutine at a time may call its methods.
+// Group is what the driver needs of a group of peers. Tests implement it without processes or root.
+// Only one goroutine at a time may call its methods.
 type Group interface {
 	Sockets() Sockets
 	StartClient(ctx context.Context, peer int) error
@@ -33,9 +33,9 @@ type Group interface {
 	Close() error
 }
 
-// Sockets makes and hands out the group's end of connections: the commands of package proxy.
-// An id names a socket from its creation until it is closed. A call that the kernel refuses returns
-// a *proxy.SocketError.
+// Sockets makes and hands out the group's end of connections: the commands of package proxy. An id
+// names a socket from its creation until it is closed. A call that the kernel refuses returns a
+// *proxy.SocketError.
 type Sockets interface {
 	CreateSocket(ctx context.Context, id proxy.ID) (fd int, err error)
 	CreateSocketFor(ctx context.Context, id proxy.ID, of proxy.Address) (fd int, err error)
@@ -59,8 +59,8 @@ func From(c *ckptd.Client) Starter {
 	}
 }
 
-// daemonGroup is a group that a checkpoint daemon runs.
-// It differs from *ckptd.Group in the type of Sockets only.
+// daemonGroup is a group that a checkpoint daemon runs. It has Sockets where *ckptd.Group has
+// Proxy.
 type daemonGroup struct{ *ckptd.Group }
 
 // Sockets implements Group.
@@ -69,8 +69,7 @@ func (g daemonGroup) Sockets() Sockets { return proxySockets{g.Proxy()} }
 // proxySockets are the sockets that a proxy has made.
 type proxySockets struct{ *proxy.Client }
 
-// Accept implements Sockets.
-// The address of the client is dropped: it is not the same in each run.
+// Accept implements Sockets. The address of the client is dropped: it is not the same in each run.
 func (s proxySockets) Accept(ctx context.Context, id, newID proxy.ID) (int, error) {
 	fd, _, err := s.Client.Accept(ctx, id, newID)
 	return fd, err

@@ -16,12 +16,12 @@ import (
 // quiescenceLimit bounds the wait for the peers' reaction to one input.
 const quiescenceLimit = 30 * time.Second
 
-// maxReaction bounds what the peers may send after one input, in bytes: it is all in memory, and
-// a record of the cache.
+// maxReaction bounds what the peers may send after one input, in bytes: it is all in memory, and a
+// record of the cache.
 const maxReaction = 256 << 20
 
-// reaction collects what the peers do after one input.
-// It lives from the giving of the input until result.
+// reaction collects what the peers do after one input. It lives from the giving of the input until
+// result.
 type reaction struct {
 	d       *Driver
 	g       *groupState
@@ -41,9 +41,8 @@ func newReaction(d *Driver, g *groupState) *reaction {
 	return &reaction{d: d, g: g, next: g.history.next}
 }
 
-// give gives the group an input.
-// Connections are those of the group's sockets. A connection that the peers refuse is no error but
-// a part of the reaction.
+// give gives the group an input. Connections are those of the group's sockets. A connection that
+// the peers refuse is no error but a part of the reaction.
 func (r *reaction) give(in model.Input) error {
 	switch in.Kind {
 	case model.Connect:
@@ -100,9 +99,8 @@ func (r *reaction) connect(in model.Input) error {
 	})
 }
 
-// open makes a socket and then a connection or listener of it.
-// how binds, listens, or connects it. A call that the kernel refuses closes the socket again, and
-// its number stays in use.
+// open makes a socket and then a connection or listener of it. how binds, listens, or connects it.
+// A call that the kernel refuses closes the socket again, and its number stays in use.
 func (r *reaction) open(in model.Input, kind proxy.Address, how func(context.Context, proxy.ID) error) error {
 	id := proxy.ID(in.Conn)
 	fd, err := r.g.group.Sockets().CreateSocketFor(r.d.ctx, id, kind)
@@ -125,9 +123,9 @@ func (r *reaction) open(in model.Input, kind proxy.Address, how func(context.Con
 	return nil
 }
 
-// send writes all of the data. A connection that the peer has broken shows that
-// as a reset, as it would to the program.
-// It drains what arrives while the socket is full, since a peer may not read before it has written.
+// send writes all of the data. A connection that the peer has broken shows that as a reset, as it
+// would to the program. It drains what arrives while the socket is full, since a peer may not read
+// before it has written.
 func (r *reaction) send(s *socket, in model.Input) error {
 	data := in.Data
 	stuck := time.Time{}
@@ -157,8 +155,8 @@ func (r *reaction) send(s *socket, in model.Input) error {
 	return nil
 }
 
-// awaitRoom waits a little until more can be sent. Since when that was not possible is given.
-// left is how many bytes could not be sent yet. An error is returned after quiescenceLimit.
+// awaitRoom waits a little until more can be sent. Since when that was not possible is given. left
+// is how many bytes could not be sent yet. An error is returned after quiescenceLimit.
 func (r *reaction) awaitRoom(s *socket, in model.Input, left int, stuck time.Time) error {
 	if r.d.ctx.Err() != nil {
 		return r.d.ctx.Err()
@@ -178,9 +176,8 @@ func (r *reaction) awaitRoom(s *socket, in model.Input, left int, stuck time.Tim
 	return nil
 }
 
-// drain reads whatever has arrived on any connection.
-// It reads until nothing is left on any. progress says that the peers may react further, so the
-// caller waits again.
+// drain reads whatever has arrived on any connection. It reads until nothing is left on any.
+// progress says that the peers may react further, so the caller waits again.
 func (r *reaction) drain() (progress bool, err error) {
 	if progress, err = r.accept(); err != nil {
 		return progress, err
@@ -230,9 +227,8 @@ func (r *reaction) drain() (progress bool, err error) {
 	return progress, nil
 }
 
-// take counts bytes that have arrived on a connection.
-// The limit is for all connections together. It also notices an ended check, since a peer that
-// never pauses would keep the loop going.
+// take counts bytes that have arrived on a connection. The limit is for all connections together.
+// It also notices an ended check, since a peer that never pauses would keep the loop going.
 func (r *reaction) take(connection, n int) error {
 	if r.size += n; r.size > maxReaction {
 		return fmt.Errorf("the peers have sent more than %d MiB after one input, last on connection %d, "+
@@ -248,8 +244,8 @@ func (r *reaction) take(connection, n int) error {
 //
 // Where it has shut the connection down it cannot, and reading finds the end of the stream as
 // before. Nor does the group know: the peer's socket, which no process has any more, acknowledges
-// the end of the program's stream, but if the kernel has given that socket up, or a restore by
-// CRIU has left it out, there is a reset in its place. So that is no part of a reaction.
+// the end of the program's stream, but if the kernel has given that socket up, or a restore by CRIU
+// has left it out, there is a reset in its place. So that is no part of a reaction.
 func (r *reaction) noteReset(connection int, s *socket) bool {
 	if s.shut {
 		return false
@@ -263,15 +259,13 @@ func (r *reaction) noteReset(connection int, s *socket) bool {
 }
 
 // add notes what has arrived on a connection. The pieces are put together later, since where they
-// were cut is a matter of timing.
-// It counts no bytes: take does.
+// were cut is a matter of timing. It counts no bytes: take does.
 func (r *reaction) add(connection int, data []byte, end model.End) {
 	r.list = append(r.list, model.Delivery{Conn: connection, Data: data, End: end})
 }
 
-// result puts the deliveries of each connection together.
-// The sort is stable, so data of one connection keeps its order. Reset is greater than EOF, and
-// wins.
+// result puts the deliveries of each connection together. The sort is stable, so data of one
+// connection keeps its order. Reset is greater than EOF, and wins.
 func (r *reaction) result() model.Reaction {
 	slices.SortStableFunc(r.list, func(a, b model.Delivery) int { return a.Conn - b.Conn })
 	out := model.Reaction{Refused: r.refused, Opened: r.opened, Ended: r.ended, Time: r.time}

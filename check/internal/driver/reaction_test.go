@@ -14,8 +14,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// TestReactionIsBounded: peers that go on sending do not take all memory, and an interrupted
-// check does not wait for them.
+// TestReactionIsBounded: peers that go on sending do not take all memory, and an interrupted check
+// does not wait for them.
 func TestReactionIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &reaction{d: &Driver{ctx: ctx}}

@@ -6,9 +6,9 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// Recorded are peers that answer as they did when an execution was first run.
-// They are used for self-checks and counterexamples, which must not depend on live processes. One
-// execution uses one of them, in one goroutine.
+// Recorded are peers that answer as they did when an execution was first run. They are used for
+// self-checks and counterexamples, which must not depend on live processes. One execution uses one
+// of them, in one goroutine.
 type Recorded struct {
 	exchanges []Exchange
 	given     int // of the exchanges, so far
@@ -21,9 +21,8 @@ func NewRecorded(exchanges []Exchange) *Recorded { return &Recorded{exchanges: e
 // Given is what they have answered so far.
 func (p *Recorded) Given() []Exchange { return p.exchanges[:p.given] }
 
-// Exchange implements sut.Peers.
-// Data is compared byte by byte. The number of a connection does not count when it is opened, since
-// the input names the address.
+// Exchange implements sut.Peers. Data is compared byte by byte. The number of a connection does not
+// count when it is opened, since the input names the address.
 func (p *Recorded) Exchange(in model.Input) (model.Answer, error) {
 	if p.given == len(p.exchanges) {
 		return model.Answer{},

@@ -25,8 +25,8 @@ import (
 //	set full|hang|disturbed|late|deaths=N|damaged=N
 //	known                what is known of the peers
 //
-// Inputs are: connect [NAME], refused, listen [NAME], send N TEXT, shutdown N, close N, pass
-// [TIME] and once. A line follows TEXT, unless that ends with a backslash.
+// Inputs are: connect [NAME], refused, listen [NAME], send N TEXT, shutdown N, close N, pass [TIME]
+// and once. A line follows TEXT, unless that ends with a backslash.
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &script{t: t}

@@ -16,9 +16,8 @@ import (
 )
 
 // seekWithCheckpoint brings the group to where the search goes on. If that took inputs, a
-// checkpoint there may save them the next time.
-// The checkpoint is wanted because many executions may pass through this place. The strategy
-// decides, with the forecast.
+// checkpoint there may save them the next time. The checkpoint is wanted because many executions
+// may pass through this place. The strategy decides, with the forecast.
 func (s *Session) seekWithCheckpoint(g *groupState, to iocache.Position) error {
 	given := s.Counts.Replayed
 	if err := s.seek(g, to); err != nil || s.Counts.Replayed == given {
@@ -31,10 +30,9 @@ func (s *Session) seekWithCheckpoint(g *groupState, to iocache.Position) error {
 	return s.seek(g, to) // the attempt was the end of the group
 }
 
-// seek brings the group to a place in the cache: it is there, or can go on to
-// there, or has to be taken back.
-// Each step is compared with the cache. A different answer is an *iocache.Inconsistency, with an
-// explanation of what may have caused it.
+// seek brings the group to a place in the cache: it is there, or can go on to there, or has to be
+// taken back. Each step is compared with the cache. A different answer is an
+// *iocache.Inconsistency, with an explanation of what may have caused it.
 func (s *Session) seek(g *groupState, to iocache.Position) error {
 	if err := s.nearest(g, to); err != nil || slices.Equal(g.at, to) {
 		return err
@@ -68,9 +66,9 @@ func (s *Session) seek(g *groupState, to iocache.Position) error {
 	return nil
 }
 
-// nearest brings the group to where it can be brought at once and from where the
-// fewest inputs are missing: it stays, is restored, or starts anew.
-// It loops while images turn out to be gone. Each turn drops one from the cache, so it ends.
+// nearest brings the group to where it can be brought at once and from where the fewest inputs are
+// missing: it stays, is restored, or starts anew. It loops while images turn out to be gone. Each
+// turn drops one from the cache, so it ends.
 func (s *Session) nearest(g *groupState, to iocache.Position) error {
 	if err := s.lookForLate(g); err != nil {
 		return err
@@ -112,8 +110,8 @@ func (s *Session) nearest(g *groupState, to iocache.Position) error {
 }
 
 // lookForLate gives up where the group stands if a timer of the peers has ended there meanwhile, by
-// the machine's clock, and made them do something.
-// What the timer did belongs to no input. The group is taken back to before it.
+// the machine's clock, and made them do something. What the timer did belongs to no input. The
+// group is taken back to before it.
 func (s *Session) lookForLate(g *groupState) error {
 	if g.group == nil || g.at == nil || !g.group.Late() {
 		return nil
@@ -126,8 +124,7 @@ func (s *Session) lookForLate(g *groupState) error {
 	return err
 }
 
-// restart starts the group from nothing.
-// The strategy is asked for a checkpoint of the fresh group.
+// restart starts the group from nothing. The strategy is asked for a checkpoint of the fresh group.
 func (s *Session) restart(g *groupState) error {
 	reads, err := s.start(g)
 	if err == nil {
@@ -139,9 +136,9 @@ func (s *Session) restart(g *groupState) error {
 	return err
 }
 
-// start starts the group from nothing, and tells what it has read until it was ready.
-// Old processes are closed first, so two groups are never alive for one behaviour. An error is
-// returned if a peer has choices but cannot be instrumented.
+// start starts the group from nothing, and tells what it has read until it was ready. Old processes
+// are closed first, so two groups are never alive for one behaviour. An error is returned if a peer
+// has choices but cannot be instrumented.
 func (s *Session) start(g *groupState) (reads ckptd.Reads, err error) {
 	d := s.d
 	g.dropSockets()
@@ -183,9 +180,8 @@ func (s *Session) start(g *groupState) (reads ckptd.Reads, err error) {
 var errNoPeers = errors.New("the program opens a connection, but no peers are configured: " +
 	"name them under peers: in the configuration")
 
-// restore takes the group back to a checkpoint.
-// On ckptd.ErrImageGone the caller tries another one. On success the descriptors of all open
-// sockets are those of the restored group.
+// restore takes the group back to a checkpoint. On ckptd.ErrImageGone the caller tries another one.
+// On success the descriptors of all open sockets are those of the restored group.
 func (s *Session) restore(g *groupState, at iocache.Position, image string) error {
 	d := s.d
 	// The descriptors would refer to the sockets of the ended incarnation.
@@ -220,9 +216,8 @@ func (s *Session) restore(g *groupState, at iocache.Position, image string) erro
 	return err
 }
 
-// repeat gives the group an input again.
-// The reaction has the connections as the cache counts them: in connection scope, inside the step's
-// own tree.
+// repeat gives the group an input again. The reaction has the connections as the cache counts them:
+// in connection scope, inside the step's own tree.
 func (s *Session) repeat(g *groupState, step iocache.Step) (model.Reaction, error) {
 	d := s.d
 	in := step.Input

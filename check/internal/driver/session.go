@@ -14,8 +14,8 @@ import (
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
-// Counts says how much work with the peers was done.
-// Each field is a sum, so counts of several sessions can be added.
+// Counts says how much work with the peers was done. Each field is a sum, so counts of several
+// sessions can be added.
 type Counts struct {
 	Hits, Misses int // inputs that the cache answered, or could not
 	Checkpoints  int
@@ -61,16 +61,16 @@ func (c *Counts) Add(other Counts) {
 	c.CutTime += other.CutTime
 }
 
-// note adds what it has taken to find the peers quiescent.
-// The effort is reset by who reads it, so that it is added once.
+// note adds what it has taken to find the peers quiescent. The effort is reset by who reads it, so
+// that it is added once.
 func (c *Counts) note(e watch.Effort) {
 	c.Waits += e.Waits
 	c.Cuts += e.Cuts
 	c.CutTime += e.Time
 }
 
-// Exchange is an input with its answer, as a counterexample shows it.
-// Data is a copy, so an exchange may be kept.
+// Exchange is an input with its answer, as a counterexample shows it. Data is a copy, so an
+// exchange may be kept.
 type Exchange struct {
 	Input    model.Input
 	Answer   model.Answer
@@ -83,8 +83,7 @@ type Exchange struct {
 	Heard bool
 }
 
-// End is the end of a client.
-// The status is that of wait(2).
+// End is the end of a client. The status is that of wait(2).
 type End struct {
 	Peer   string
 	Status unix.WaitStatus
@@ -109,8 +108,8 @@ type Session struct {
 	listened    iocache.Position // up to where watch was told what the peers wrote; nil: not at all
 }
 
-// Rewind puts the cursor back to the start, for a new execution.
-// It does not touch the peers. They are brought along at the next miss.
+// Rewind puts the cursor back to the start, for a new execution. It does not touch the peers. They
+// are brought along at the next miss.
 func (s *Session) Rewind() {
 	// The cursor is made late, since the cache may have been adopted after the session was made.
 	if s.cursor == nil {
@@ -122,13 +121,12 @@ func (s *Session) Rewind() {
 	s.listened = nil
 }
 
-// Watch has f told of every exchange from now on; nil: nobody is.
-// The exchanges are passed in their order, from the goroutine of the worker, with the driver's lock
-// held.
+// Watch has f told of every exchange from now on; nil: nobody is. The exchanges are passed in their
+// order, from the goroutine of the worker, with the driver's lock held.
 func (s *Session) Watch(f func(Exchange)) { s.watch = f }
 
-// Expect says how many executions are expected to go on where this one does.
-// The strategy weighs it when the peers have come back for this execution.
+// Expect says how many executions are expected to go on where this one does. The strategy weighs it
+// when the peers have come back for this execution.
 func (s *Session) Expect(executions float64) { s.forecast = executions }
 
 // Hits says for each input of the execution so far whether the cache answered it. It is valid until
@@ -141,9 +139,8 @@ func (s *Session) Connections() int { return len(s.connections) }
 // At is where the execution stands, and Behaviour how its peers behave.
 func (s *Session) At() (at iocache.Position, behaviour int) { return s.cursor.At(), s.behaviour }
 
-// Exchange implements sut.Peers.
-// It holds the driver's lock for the whole exchange, so one session at a time asks the peers. An
-// error ends the execution.
+// Exchange implements sut.Peers. It holds the driver's lock for the whole exchange, so one session
+// at a time asks the peers. An error ends the execution.
 func (s *Session) Exchange(in model.Input) (model.Answer, error) {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -184,8 +181,8 @@ func (s *Session) Exchange(in model.Input) (model.Answer, error) {
 	return x.Answer, nil
 }
 
-// choose notes how the peers behave in the present execution.
-// The choice is a node of the cache like an input, but no process is told.
+// choose notes how the peers behave in the present execution. The choice is a node of the cache
+// like an input, but no process is told.
 func (s *Session) choose(behaviour int) error {
 	s.behaviour = behaviour
 	if s.d.Behaviours() <= 1 {
@@ -219,9 +216,8 @@ func (s *Session) numbered(in model.Input) model.Input {
 	return in
 }
 
-// query gives the peers an input that the cache has no answer to.
-// It brings the group there, records the answer, and may take a checkpoint. After an error the
-// group stands nowhere.
+// query gives the peers an input that the cache has no answer to. It brings the group there,
+// records the answer, and may take a checkpoint. After an error the group stands nowhere.
 func (s *Session) query(in model.Input) (model.Reaction, error) {
 	in.Data = slices.Clone(in.Data) // an error keeps it, and the worker's memory may be gone by then
 	g, err := s.d.selectVariant(s.behaviour)
@@ -265,9 +261,9 @@ func (s *Session) nameOf(in model.Input) string {
 	return ""
 }
 
-// answer brings the group to where the search goes on, and gives it an input.
-// It tries again when the peers were killed or disturbed, with a limit for each. The error of the
-// last attempt has the output and the inputs.
+// answer brings the group to where the search goes on, and gives it an input. It tries again when
+// the peers were killed or disturbed, with a limit for each. The error of the last attempt has the
+// output and the inputs.
 func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction, err error) {
 	ctx := s.d.ctx
 	defer func() { s.hurried = false }()
@@ -295,8 +291,8 @@ func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction
 	}
 }
 
-// give gives the group an input of the present execution.
-// The numbers of the connections are translated to sockets before, and back after.
+// give gives the group an input of the present execution. The numbers of the connections are
+// translated to sockets before, and back after.
 func (s *Session) give(g *groupState, in model.Input) (model.Reaction, error) {
 	name := s.nameOf(in)
 	in.Conn = s.d.naming.number(name, in.Conn)
@@ -309,9 +305,8 @@ func (s *Session) give(g *groupState, in model.Input) (model.Reaction, error) {
 }
 
 // perform does an input to the group and waits until it has reacted. Connections are those of the
-// group's sockets.
-// The reaction is complete once no peer runs and no socket has data. A peer that stays busy beyond
-// quiescenceLimit is an error.
+// group's sockets. The reaction is complete once no peer runs and no socket has data. A peer that
+// stays busy beyond quiescenceLimit is an error.
 func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error) {
 	d := s.d
 	defer d.cost.gave(in.Kind, time.Now())
@@ -355,8 +350,7 @@ func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error)
 	return r.result(), err
 }
 
-// noteReads notes what the peers have read since the last input.
-// They are totals for the report.
+// noteReads notes what the peers have read since the last input. They are totals for the report.
 func (s *Session) noteReads(g *groupState) {
 	found := &s.d.found
 	found.reads.Add(g.reads.Counted)
@@ -368,8 +362,8 @@ func (s *Session) noteReads(g *groupState) {
 	}
 }
 
-// remember records an answer and moves the cursor behind it.
-// The functions of OnRecord are told in the order in which they were added.
+// remember records an answer and moves the cursor behind it. The functions of OnRecord are told in
+// the order in which they were added.
 func (s *Session) remember(in model.Input, reaction model.Reaction) (iocache.Entry, error) {
 	entry, err := s.cursor.Record(in, reaction)
 	if err != nil {
@@ -381,8 +375,8 @@ func (s *Session) remember(in model.Input, reaction model.Reaction) (iocache.Ent
 	return entry, nil
 }
 
-// noteClients says in an exchange what the clients have done.
-// It numbers the connections that clients have opened, and adds the ends of clients.
+// noteClients says in an exchange what the clients have done. It numbers the connections that
+// clients have opened, and adds the ends of clients.
 func (s *Session) noteClients(x *Exchange) {
 	x.Answer.First = len(s.connections)
 	for k := range x.Answer.Opened {
@@ -404,16 +398,16 @@ func (s *Session) noteClients(x *Exchange) {
 	}
 }
 
-// noteOutput adds to an exchange what the peers wrote since the last one of the execution.
-// An incomplete list is marked in the exchange, so that a report does not claim that a peer was
+// noteOutput adds to an exchange what the peers wrote since the last one of the execution. An
+// incomplete list is marked in the exchange, so that a report does not claim that a peer was
 // silent.
 func (s *Session) noteOutput(x *Exchange) {
 	x.Wrote, x.Heard = s.d.heard(s.listened, s.cursor.At())
 	s.listened = slices.Clone(s.cursor.At())
 }
 
-// join appends one reaction to another.
-// Refused and Time are those of the second, which ends the exchange.
+// join appends one reaction to another. Refused and Time are those of the second, which ends the
+// exchange.
 func join(a, b model.Reaction) model.Reaction {
 	return model.Reaction{
 		Refused: b.Refused, Opened: slices.Concat(a.Opened, b.Opened),

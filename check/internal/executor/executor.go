@@ -41,12 +41,12 @@ type Config struct {
 	Distinct bool
 }
 
-// MaxRounds is how often a goroutine goes round a loop that waits, without any
-// effect, while others can go on. More rounds than this are not explored.
+// MaxRounds is how often a goroutine goes round a loop that waits, without any effect, while others
+// can go on. More rounds than this are not explored.
 const MaxRounds = 32
 
-// Violating is the schedule of a violation that is run again, with early timers as it had them.
-// The depth and the wish for leaks are those of the search, or the execution could end otherwise.
+// Violating is the schedule of a violation that is run again, with early timers as it had them. The
+// depth and the wish for leaks are those of the search, or the execution could end otherwise.
 func (c *Config) Violating(prefix []model.Action, earlyTimers int) sut.Schedule {
 	return sut.Schedule{Prefix: prefix, WantLeaks: c.Leaks, Steps: c.Depth, EarlyTimers: earlyTimers}
 }
@@ -66,9 +66,9 @@ type Executor struct {
 	unwatch    []func() bool    // of the context
 }
 
-// New starts an executor, which is interrupted when the context ends.
-// number is the executor's place among those of the check, from 0 on. It selects the processor of
-// the worker. After an error the executor is still to be closed.
+// New starts an executor, which is interrupted when the context ends. number is the executor's
+// place among those of the check, from 0 on. It selects the processor of the worker. After an error
+// the executor is still to be closed.
 func New(ctx context.Context, c *Config, number int) (*Executor, error) {
 	x := &Executor{ctx: ctx, config: c, number: number, translator: &translate.Translator{}}
 	if c.Peers != nil {
@@ -90,9 +90,8 @@ func (x *Executor) start(isolation sut.Isolation) (*sut.Worker, error) {
 	return w, err
 }
 
-// Renew replaces a worker that cannot go on. Should there be none any more, the
-// next use of the old one tells.
-// The new worker has the isolation of the configuration.
+// Renew replaces a worker that cannot go on. Should there be none any more, the next use of the old
+// one tells. The new worker has the isolation of the configuration.
 func (x *Executor) Renew() {
 	if w, err := x.start(x.config.Worker.Isolation); err == nil {
 		x.worker.Close()
@@ -100,8 +99,8 @@ func (x *Executor) Renew() {
 	}
 }
 
-// Close ends the workers.
-// It may be called after an error of New. The session is left to the driver.
+// Close ends the workers. It may be called after an error of New. The session is left to the
+// driver.
 func (x *Executor) Close() {
 	for _, stop := range x.unwatch {
 		stop()
@@ -143,9 +142,8 @@ func (x *Executor) Worker() *sut.Worker { return x.worker }
 // Session is what answers for the peers; nil if there are none.
 func (x *Executor) Session() *driver.Session { return x.session }
 
-// Answers returns who answers for the peers in the next execution.
-// The session is put back to its start. The result is nil, and not an empty interface with a nil
-// session, if there are no peers.
+// Answers returns who answers for the peers in the next execution. The session is put back to its
+// start. The result is nil, and not an empty interface with a nil session, if there are no peers.
 func (x *Executor) Answers() sut.Peers {
 	if x.session == nil {
 		return nil
@@ -154,8 +152,8 @@ func (x *Executor) Answers() sut.Peers {
 	return x.session
 }
 
-// Run runs a schedule of the worker, and nothing besides.
-// The log is valid until the next execution of the worker.
+// Run runs a schedule of the worker, and nothing besides. The log is valid until the next execution
+// of the worker.
 func (x *Executor) Run(s sut.Schedule) (*sut.Log, error) { return x.worker.Run(s, x.Answers()) }
 
 // Watch has f told of every exchange with the peers, if there are some, until stop is called.
@@ -168,8 +166,8 @@ func (x *Executor) Watch(f func(driver.Exchange)) (stop func()) {
 }
 
 // Execute runs a schedule of the search. The execution is in the memory of the executor. Violations
-// of known kinds need not be kept. The first of a check is one of those that are run twice more.
-// A result of nil says that there is nothing to report or count. An error ends the use of the
+// of known kinds need not be kept. The first of a check is one of those that are run twice more. A
+// result of nil says that there is nothing to report or count. An error ends the use of the
 // executor.
 func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kind string) bool) (
 	explore.Execution, *execution.Result, error) {
@@ -218,8 +216,8 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	return translated, &r, err
 }
 
-// runOne runs a schedule, and if it is to be checked, once and again.
-// A diverged execution is not repeated: its outcome is an error already.
+// runOne runs a schedule, and if it is to be checked, once and again. A diverged execution is not
+// repeated: its outcome is an error already.
 func (x *Executor) runOne(s sut.Schedule, checked bool) (*sut.Log, error) {
 	var exchanges []driver.Exchange
 	answers := x.Answers()
@@ -239,9 +237,9 @@ func (x *Executor) runOne(s sut.Schedule, checked bool) (*sut.Log, error) {
 	return log, nil
 }
 
-// sampled picks one of n schedules: the same ones, whoever runs them and when.
-// The hash mixes the prefix and the seed. Which executor runs the schedule plays no part, so a
-// check with more workers samples the same.
+// sampled picks one of n schedules: the same ones, whoever runs them and when. The hash mixes the
+// prefix and the seed. Which executor runs the schedule plays no part, so a check with more workers
+// samples the same.
 func sampled(s explore.Schedule, n int) bool {
 	if n <= 1 {
 		return n == 1
@@ -254,8 +252,8 @@ func sampled(s explore.Schedule, n int) bool {
 	return hash%uint64(n) == 0 && hash != 0
 }
 
-// Refusal is the error of a program that does what cannot be checked.
-// It is told apart from other errors, since the output shows which tests were under way.
+// Refusal is the error of a program that does what cannot be checked. It is told apart from other
+// errors, since the output shows which tests were under way.
 type Refusal struct {
 	text   string // what it did, and where
 	Stdout []byte // of the execution that did it
@@ -272,8 +270,8 @@ func (x *Executor) refusal(log *sut.Log) error {
 	return &Refusal{text, slices.Clone(log.Stdout)}
 }
 
-// place is the innermost call in a stack that is not in the standard library.
-// The text begins with a line feed. It is empty if the program's own code is not on the stack.
+// place is the innermost call in a stack that is not in the standard library. The text begins with
+// a line feed. It is empty if the program's own code is not on the stack.
 func (c *Config) place(stack []uint64) string {
 	at, ok := narrate.Innermost(c.Program, stack)
 	if !ok || !c.Program.IsOwn(at) {

@@ -38,8 +38,8 @@ func (c *Config) limit(log *sut.Log) (limit, whole string) {
 	return limit, limit
 }
 
-// logLimit says how long a log can be, and what makes room for a longer one.
-// A greater depth makes room up to sut.MaxSteps; beyond it the message does not suggest one.
+// logLimit says how long a log can be, and what makes room for a longer one. A greater depth makes
+// room up to sut.MaxSteps; beyond it the message does not suggest one.
 func (c *Config) logLimit() string {
 	room := func(depth int) int { return (&sut.Schedule{Steps: depth}).MaxEvents() }
 	most := room(c.Depth)

@@ -11,9 +11,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// find returns what there is to know of an execution. The log may be invalid afterwards.
-// known tells which kinds were reported before. An execution of those is not copied, since copies
-// are large.
+// find returns what there is to know of an execution. The log may be invalid afterwards. known
+// tells which kinds were reported before. An execution of those is not copied, since copies are
+// large.
 func (x *Executor) find(log *sut.Log, outcome explore.Outcome, known func(kind string) bool) (
 	execution.Result, error) {
 	var r execution.Result
@@ -33,8 +33,8 @@ func (x *Executor) find(log *sut.Log, outcome explore.Outcome, known func(kind s
 	return r, nil
 }
 
-// classify determines the kind of an execution. If that takes others, it keeps this one.
-// The signature of a data race takes another run, which overwrites the worker's log. Therefore the
+// classify determines the kind of an execution. If that takes others, it keeps this one. The
+// signature of a data race takes another run, which overwrites the worker's log. Therefore the
 // execution is copied before.
 func (x *Executor) classify(log *sut.Log, outcome explore.Outcome, r *execution.Result) (
 	kept *execution.Kept, err error) {
@@ -59,12 +59,12 @@ func (x *Executor) classify(log *sut.Log, outcome explore.Outcome, r *execution.
 	return kept, err
 }
 
-// violated is the kind of all violations, where one of them is enough.
-// Without Distinct, telling violations apart would cost executions for nothing.
+// violated is the kind of all violations, where one of them is enough. Without Distinct, telling
+// violations apart would cost executions for nothing.
 const violated = "violated"
 
-// Keep is an execution that outlives the next one, and who answered its inputs.
-// The events that only say what else could run are left out.
+// Keep is an execution that outlives the next one, and who answered its inputs. The events that
+// only say what else could run are left out.
 func (x *Executor) Keep(log *sut.Log) *execution.Kept {
 	kept := Keep(log)
 	if x.session != nil {
@@ -81,8 +81,8 @@ func Keep(log *sut.Log) *execution.Kept {
 	return kept
 }
 
-// choices is the schedule that an execution followed, written out.
-// The clock is left out: it advances by itself when the schedule is run again.
+// choices is the schedule that an execution followed, written out. The clock is left out: it
+// advances by itself when the schedule is run again.
 func choices(events []sut.Event) []model.Action {
 	var list []model.Action
 	for i := range events {

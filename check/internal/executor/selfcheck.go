@@ -41,9 +41,8 @@ func (x *Executor) SelfCheck(s sut.Schedule, first *sut.Log, answers func() sut.
 	return &kept, nil
 }
 
-// otherWorker returns the worker for self-checks, which isolates its executions
-// in the way that the other one does not.
-// It is started once and then kept. Audits use it, too.
+// otherWorker returns the worker for self-checks, which isolates its executions in the way that the
+// other one does not. It is started once and then kept. Audits use it, too.
 func (x *Executor) otherWorker() (*sut.Worker, error) {
 	if x.twin != nil {
 		return x.twin, nil
@@ -82,8 +81,8 @@ func (x *Executor) auditSample(s explore.Schedule, transitions int) error {
 	return nil
 }
 
-// Audit runs a schedule with the peers asked in the order that it has them asked in.
-// The twin runs it, so the log of the search's worker stays valid.
+// Audit runs a schedule with the peers asked in the order that it has them asked in. The twin runs
+// it, so the log of the search's worker stays valid.
 func (x *Executor) Audit(s sut.Schedule) error {
 	a := x.config.Auditor
 	if a == nil || x.ctx.Err() != nil { // peers answer nobody whose check was interrupted

@@ -47,8 +47,8 @@ func TestAwkward(t *testing.T) {
 	}
 }
 
-// TestPatternsSelect: a pattern that is made for a subtest selects this one, the
-// ones below and those around it, and skips it, as package testing itself has it.
+// TestPatternsSelect: a pattern that is made for a subtest selects this one, the ones below and
+// those around it, and skips it, as package testing itself has it.
 func TestPatternsSelect(t *testing.T) {
 	all := runAwkward(t, "-test.run=^TestAwkward$")
 	if len(all.names) != 1+2*len(awkward) {

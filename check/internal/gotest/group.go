@@ -11,8 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
-// Found is what a search has found out about a group.
-// Errors are apart: a search that fails may have found something before.
+// Found is what a search has found out about a group. Errors are apart: a search that fails may
+// have found something before.
 type Found struct {
 	Verdict explore.Verdict
 	CutOff  string // which limits cut executions off, a line each
@@ -41,9 +41,9 @@ type Verdict struct {
 	All       []Violation       // of the test itself; in the order in which they were found
 }
 
-// Group is a test and those of its subtests that are explored together with it: all but those
-// that have been checked. Its methods are not for concurrent use, but Kind and Blame are.
-// A Group is searched again, after Reset, each time that subtests have been taken out.
+// Group is a test and those of its subtests that are explored together with it: all but those that
+// have been checked. Its methods are not for concurrent use, but Kind and Blame are. A Group is
+// searched again, after Reset, each time that subtests have been taken out.
 type Group struct {
 	name     string
 	together bool            // parallel subtests are explored with the test
@@ -66,8 +66,8 @@ type Group struct {
 // searched by themselves.
 var errSubtestsFirst = errors.New("there are subtests to be checked first")
 
-// flags select the tests of the group among those that patterns select, and skip does not.
-// Subtests that are done are skipped by exact names. The skip of the user stays in force.
+// flags select the tests of the group among those that patterns select, and skip does not. Subtests
+// that are done are skipped by exact names. The skip of the user stays in force.
 func (g *Group) flags(patterns []string, skip string) []string {
 	flags := []string{"-test.run=" + strings.Join(patterns, "|")}
 	if done := exactly(g.done...); done != "" && skip != "" {
@@ -81,8 +81,7 @@ func (g *Group) flags(patterns []string, skip string) []string {
 	return flags
 }
 
-// Reset makes the group as it was before it was searched.
-// Names and settings stay.
+// Reset makes the group as it was before it was searched. Names and settings stay.
 func (g *Group) Reset() {
 	*g = Group{name: g.name, most: g.most, together: g.together, whole: g.whole, once: g.once,
 		done: g.done}
@@ -90,8 +89,7 @@ func (g *Group) Reset() {
 
 // apartAfter lists the subtests to be searched by themselves first, after a search that has ended
 // with this error. An execution that did what cannot be checked shows some, too: it may be one of
-// them that did it.
-// An empty list says that the search has ended for good.
+// them that did it. An empty list says that the search has ended for good.
 func (g *Group) apartAfter(found Found, failure error) []string {
 	switch {
 	case errors.Is(failure, errSubtestsFirst):
@@ -106,8 +104,8 @@ func (g *Group) apartAfter(found Found, failure error) []string {
 }
 
 // Kind tells executions apart that say different things about the tests; "" for those that say
-// nothing. stdout is what the test binary has printed.
-// Kinds are compared as texts: the same states of the same tests, in the same order, are one kind.
+// nothing. stdout is what the test binary has printed. Kinds are compared as texts: the same states
+// of the same tests, in the same order, are one kind.
 func (g *Group) Kind(stdout []byte, outcome explore.Outcome) string {
 	if outcome == explore.Redundant {
 		return ""
@@ -174,8 +172,8 @@ func (g *Group) Blame(stdout []byte) []string {
 	return p.blamed(g.name)
 }
 
-// Enough says why to stop when nothing more can be found out about any test; else it is empty.
-// It stops when each test without subtests has failed: only those can still change.
+// Enough says why to stop when nothing more can be found out about any test; else it is empty. It
+// stops when each test without subtests has failed: only those can still change.
 func (g *Group) Enough(explore.Verdict) string {
 	for _, name := range g.tests {
 		failed := len(g.failed[name]) >= max(g.most, 1)
@@ -194,10 +192,10 @@ func (g *Group) Enough(explore.Verdict) string {
 	return "the search stopped at the first violation"
 }
 
-// verdicts says what a finished search has found out, subtests before what they
-// are part of. failure is the error that it ended with, if any: there may be no result then.
-// done is the worst verdict of the subtests that are done.
-// elapsed is for the whole group. Each verdict shows it, since its tests share their executions.
+// verdicts says what a finished search has found out, subtests before what they are part of.
+// failure is the error that it ended with, if any: there may be no result then. done is the worst
+// verdict of the subtests that are done. elapsed is for the whole group. Each verdict shows it,
+// since its tests share their executions.
 func (g *Group) verdicts(found Found, failure error, done report.Verdict,
 	elapsed time.Duration) []Verdict {
 	names := slices.Clone(g.tests)
@@ -225,9 +223,8 @@ func (g *Group) verdicts(found Found, failure error, done report.Verdict,
 	return list
 }
 
-// verdict says what is known of one test. below is the worst verdict of its subtests.
-// The order of the cases is the rule: an own failure first, then failures below, errors, and
-// limits.
+// verdict says what is known of one test. below is the worst verdict of its subtests. The order of
+// the cases is the rule: an own failure first, then failures below, errors, and limits.
 func (g *Group) verdict(name string, found Found, failure error, below report.Verdict) Verdict {
 	v := Verdict{Test: report.Test{Name: name, Skipped: g.skips[name]}}
 	if name == g.name {

@@ -2,13 +2,12 @@ package gotest
 
 import "strings"
 
-// marker precedes what package testing itself says, in the output that is
-// meant for test2json.
+// marker precedes what package testing itself says, in the output that is meant for test2json.
 const marker = "\x16"
 
-// Text is the output of a test binary for people: without the lines that
-// say how far the tests are, and with their results.
-// The result of the whole binary at the end is left out: the report has its own verdict.
+// Text is the output of a test binary for people: without the lines that say how far the tests are,
+// and with their results. The result of the whole binary at the end is left out: the report has its
+// own verdict.
 func Text(stdout []byte) string {
 	var b strings.Builder
 	for i, part := range strings.Split(string(stdout), marker) {
@@ -30,9 +29,9 @@ func Text(stdout []byte) string {
 }
 
 // Failures are the lines that failing tests have printed, in their order; without any, those that
-// say which tests fail. Of what fails only since a subtest has, nothing is among them.
-// Lines count for the test that printed them. What parallel tests print is attributed by the lines
-// of package testing.
+// say which tests fail. Of what fails only since a subtest has, nothing is among them. Lines count
+// for the test that printed them. What parallel tests print is attributed by the lines of package
+// testing.
 func Failures(stdout []byte) (lines []string) {
 	p := readProgress(stdout)
 	failing := map[string]bool{}
@@ -70,8 +69,8 @@ func printer(line string) (test string, ok bool) {
 	return "", false
 }
 
-// withoutTime is the name in NAME (0.00s).
-// A text without a time in parentheses gives the empty name.
+// withoutTime is the name in NAME (0.00s). A text without a time in parentheses gives the empty
+// name.
 func withoutTime(result string) string {
 	return result[:max(strings.LastIndex(result, " ("), 0)]
 }

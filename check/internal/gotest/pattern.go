@@ -10,8 +10,7 @@ import (
 type Pattern [][]string
 
 // ParsePattern takes a pattern apart. Its error is that of an element that is no regular
-// expression.
-// Elements are checked one by one, as package testing compiles them.
+// expression. Elements are checked one by one, as package testing compiles them.
 func ParsePattern(text string) (Pattern, error) {
 	alternatives := splitPattern(text)
 	for _, elements := range alternatives {
@@ -24,9 +23,9 @@ func ParsePattern(text string) (Pattern, error) {
 	return alternatives, nil
 }
 
-// splitPattern takes a pattern of go test -run apart: into alternatives, and each
-// of them into the elements for the levels of subtests. As in package testing,
-// | and / separate only outside brackets and parentheses.
+// splitPattern takes a pattern of go test -run apart: into alternatives, and each of them into the
+// elements for the levels of subtests. As in package testing, | and / separate only outside
+// brackets and parentheses.
 func splitPattern(pattern string) [][]string {
 	alternatives := [][]string{nil}
 	last := func() *[]string { return &alternatives[len(alternatives)-1] }
@@ -55,8 +54,7 @@ func splitPattern(pattern string) [][]string {
 }
 
 // matches reports whether a test is one of those that go test would skip by the pattern, whatever
-// its subtests are.
-// An alternative with several elements skips subtests only, never the whole test.
+// its subtests are. An alternative with several elements skips subtests only, never the whole test.
 func (p Pattern) matches(test string) bool {
 	for _, elements := range p {
 		matches, err := regexp.MatchString(elements[0], test)
@@ -67,9 +65,9 @@ func (p Pattern) matches(test string) bool {
 	return false
 }
 
-// below turns the alternatives that a test matches into patterns for
-// exactly this test and those of its subtests that they select.
-// ok says whether there is any. A pattern without elements for subtests selects all of them.
+// below turns the alternatives that a test matches into patterns for exactly this test and those of
+// its subtests that they select. ok says whether there is any. A pattern without elements for
+// subtests selects all of them.
 func (p Pattern) below(test string) (patterns []string, ok bool) {
 	for _, elements := range p {
 		matches, err := regexp.MatchString(elements[0], test)
@@ -80,8 +78,8 @@ func (p Pattern) below(test string) (patterns []string, ok bool) {
 	return patterns, len(patterns) > 0
 }
 
-// narrow narrows patterns that select a subtest to those for it and what is below.
-// Patterns that do not select the subtest are dropped.
+// narrow narrows patterns that select a subtest to those for it and what is below. Patterns that do
+// not select the subtest are dropped.
 func narrow(patterns []string, subtest string) []string {
 	names := strings.Split(subtest, "/")
 	var narrowed []string
@@ -100,8 +98,8 @@ func narrow(patterns []string, subtest string) []string {
 	return narrowed
 }
 
-// exactly is a pattern for tests with these names and all that is below them.
-// Characters with a meaning in regular expressions are quoted.
+// exactly is a pattern for tests with these names and all that is below them. Characters with a
+// meaning in regular expressions are quoted.
 func exactly(names ...string) string {
 	patterns := make([]string, len(names))
 	for i, name := range names {

@@ -30,8 +30,8 @@ var states = []struct {
 	{"--- PASS: ", passed}, {"--- FAIL: ", failed}, {"--- SKIP: ", skipped},
 }
 
-// readProgress reads what a test binary has printed.
-// Only what follows a marker counts, and of that the first line.
+// readProgress reads what a test binary has printed. Only what follows a marker counts, and of that
+// the first line.
 func readProgress(stdout []byte) progress {
 	p := progress{state: map[string]int{}, parallel: map[string]bool{}}
 	for _, marked := range strings.Split(string(stdout), marker)[1:] {
@@ -54,8 +54,8 @@ func readProgress(stdout []byte) progress {
 	return p
 }
 
-// parent is the test that a subtest is directly part of. Names of subtests may
-// contain slashes, so that only the names of all tests tell.
+// parent is the test that a subtest is directly part of. Names of subtests may contain slashes, so
+// that only the names of all tests tell.
 func (p *progress) parent(subtest string) string {
 	longest := ""
 	for _, name := range p.names {
@@ -66,8 +66,7 @@ func (p *progress) parent(subtest string) string {
 	return longest
 }
 
-// below lists the subtests of a test, and theirs.
-// The order is that in which they started.
+// below lists the subtests of a test, and theirs. The order is that in which they started.
 func (p *progress) below(test string) []string {
 	return slices.DeleteFunc(slices.Clone(p.names), func(name string) bool {
 		return !strings.HasPrefix(name, test+"/")
@@ -86,9 +85,8 @@ func (p *progress) children(test string, onlySerial bool) []string {
 	return list
 }
 
-// blamed are the tests that a violation is one of: those that say so, else those
-// that were under way, else the test itself. What fails only since a subtest
-// has is not among them.
+// blamed are the tests that a violation is one of: those that say so, else those that were under
+// way, else the test itself. What fails only since a subtest has is not among them.
 func (p *progress) blamed(test string) []string {
 	for _, state := range []int{failed, running} {
 		var list []string

@@ -69,10 +69,9 @@ func (s *Suite) Check(ctx context.Context, functions []string, pattern Pattern) 
 }
 
 // check checks a test or subtest: first the subtests that are searched by themselves, then what is
-// left of it. Which subtests it has shows when it runs. Patterns select
-// among its subtests; it returns the worst verdict. Errors are those of Tell, and *failsApart.
-// It searches again after each round of subtests, with those left out. The loop ends since done
-// only grows.
+// left of it. Which subtests it has shows when it runs. Patterns select among its subtests; it
+// returns the worst verdict. Errors are those of Tell, and *failsApart. It searches again after
+// each round of subtests, with those left out. The loop ends since done only grows.
 func (s *Suite) check(ctx context.Context, name string, patterns []string) (report.Verdict, error) {
 	started := time.Now()
 	worst := report.Holds
@@ -129,8 +128,8 @@ func (s *Suite) checkSubtests(ctx context.Context, names, patterns []string) (re
 	return worst, nil
 }
 
-// worse of two verdicts; violated is the worst.
-// The order is not that of the numbers: an error outweighs an unknown verdict.
+// worse of two verdicts; violated is the worst. The order is not that of the numbers: an error
+// outweighs an unknown verdict.
 func worse(a, b report.Verdict) report.Verdict {
 	order := []report.Verdict{report.Holds, report.Unknown, report.Errored, report.Violated}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]

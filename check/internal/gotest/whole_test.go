@@ -148,8 +148,8 @@ func TestWholeDecides(t *testing.T) {
 	})
 }
 
-// TestPassesInWhole: a test that has not come to its end has not passed, and where nobody says so
-// a violation may be of any test.
+// TestPassesInWhole: a test that has not come to its end has not passed, and where nobody says so a
+// violation may be of any test.
 func TestPassesInWhole(t *testing.T) {
 	const begin = "@=== RUN   TestA\n@=== RUN   TestA/x\n"
 	for name, c := range map[string]struct {

@@ -183,11 +183,11 @@ func (s *outsiders) isAncestor(ancestor, goroutine uint64) bool {
 // awaitsServer reports whether a goroutine has started one that serves, and waits for its end, or
 // for ever, as the main goroutine of a server does that serves in others.
 func (s *outsiders) awaitsServer(g *parked) bool {
-	// A lock is not handed over by the end of a goroutine, so waits for locks do not count.
 	started := false
 	for server := range s.serving {
 		started = started || s.isAncestor(g.id, server)
 	}
+	// A lock is not handed over by the end of a goroutine, so waits for locks do not count.
 	switch g.event.Operation {
 	case sut.Wait, sut.ChannelReceive, sut.Select, sut.Resume:
 		return started && (g.id == mainGoroutine || g.event.Object != 0)
@@ -195,5 +195,4 @@ func (s *outsiders) awaitsServer(g *parked) bool {
 	return false
 }
 
-// mainGoroutine is the number of the goroutine of function main.
 const mainGoroutine = 1

@@ -10,9 +10,8 @@ import (
 )
 
 // addDial completes the step, the last one of a goroutine, in which it has dialled an address, or
-// has begun to listen there: it has that, and what came of it.
-// The search goes backwards, to the last step of the goroutine. A fault of the network that is
-// chosen in between is passed over.
+// has begun to listen there: it has that, and what came of it. The search goes backwards, to the
+// last step of the goroutine. A fault of the network that is chosen in between is passed over.
 func addDial(steps []report.Step, goroutine int, d sut.Dial) {
 	if d.Name != "" {
 		return
@@ -40,8 +39,8 @@ func addDial(steps []report.Step, goroutine int, d sut.Dial) {
 	}
 }
 
-// dialText is what a step does, and the result if that is not the usual one.
-// A listener that cannot be opened shows no result here.
+// dialText is what a step does, and the result if that is not the usual one. A listener that cannot
+// be opened shows no result here.
 func dialText(d sut.Dial, operation sut.Operation) string {
 	text := strings.Replace(d.Address.String(), " ", ":", 1)
 	if d.Serves {

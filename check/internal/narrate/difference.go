@@ -15,10 +15,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Difference says where two executions of one schedule part; "" if nowhere. The
-// second may have been cut off by an input to the peers that the first did not have.
-// Events are compared first, then the end, the output, and standard error. Addresses in fatal
-// errors do not count.
+// Difference says where two executions of one schedule part; "" if nowhere. The second may have
+// been cut off by an input to the peers that the first did not have. Events are compared first,
+// then the end, the output, and standard error. Addresses in fatal errors do not count.
 func Difference(p *sut.Program, first, again *sut.Log, cut error) string {
 	if at := FirstDifference(first.Events, again.Events); at >= 0 {
 		return fmt.Sprintf("event %d of %d\n\tfirst: %s\n\tagain: %s%s", at+1, len(first.Events),
@@ -37,9 +36,8 @@ func Difference(p *sut.Program, first, again *sut.Log, cut error) string {
 }
 
 // DifferingFields says in what two logs differ at an event, since the words for both may be the
-// same.
-// Fields are found by reflection, so that a new one is not forgotten. at may be behind the end of
-// one log, which gives no text.
+// same. Fields are found by reflection, so that a new one is not forgotten. at may be behind the
+// end of one log, which gives no text.
 func DifferingFields(first, again []sut.Event, at int) string {
 	if at >= min(len(first), len(again)) {
 		return ""
@@ -64,8 +62,8 @@ func DifferingFields(first, again []sut.Event, at int) string {
 var address = regexp.MustCompile(`0x[0-9a-f]+`)
 
 // withoutAddresses is what an execution wrote to standard error. After a fatal error, such as the
-// overflow of a stack, that has addresses on the stack that the kernel gave to the process, and
-// the next execution is another process.
+// overflow of a stack, that has addresses on the stack that the kernel gave to the process, and the
+// next execution is another process.
 func withoutAddresses(log *sut.Log) []byte {
 	if log.Outcome != sut.Fatal {
 		return log.Stderr
@@ -73,8 +71,8 @@ func withoutAddresses(log *sut.Log) []byte {
 	return address.ReplaceAll(log.Stderr, []byte("0x"))
 }
 
-// differingBytes shows two texts from their first difference on.
-// At most 60 bytes of each are shown.
+// differingBytes shows two texts from their first difference on. At most 60 bytes of each are
+// shown.
 func differingBytes(first, again []byte) string {
 	at := 0
 	for at < min(len(first), len(again)) && first[at] == again[at] {
@@ -83,8 +81,8 @@ func differingBytes(first, again []byte) string {
 	return fmt.Sprintf(" at byte %d\n\tfirst: %.60q\n\tagain: %.60q", at+1, first[at:], again[at:])
 }
 
-// tell says what happened in an event: which goroutine did what, and where.
-// cut is the error that ended the second execution, if the event is missing there.
+// tell says what happened in an event: which goroutine did what, and where. cut is the error that
+// ended the second execution, if the event is missing there.
 func tell(p *sut.Program, log *sut.Log, at int, cut error) string {
 	if at >= len(log.Events) {
 		if cut != nil {
@@ -132,9 +130,8 @@ func describeEvent(e *sut.Event, acting string, name func(id uint64) string) str
 	return fmt.Sprintf("%s: %v, object %#x", acting, e.Operation, e.Subject)
 }
 
-// FirstDifference is the index of the first event in which two logs differ, or
-// -1.
-// Two logs of different length, equal so far, differ at the end of the shorter one.
+// FirstDifference is the index of the first event in which two logs differ, or -1. Two logs of
+// different length, equal so far, differ at the end of the shorter one.
 func FirstDifference(a, b []sut.Event) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -160,16 +157,15 @@ func EventPlace(p *sut.Program, events []sut.Event, at int) string {
 	return fmt.Sprintf(" (%v at %v)", events[at].Operation, where)
 }
 
-// WithoutEnabled is what happened, without what could have happened, which only
-// some searches want to know.
-// The list is a copy.
+// WithoutEnabled is what happened, without what could have happened, which only some searches want
+// to know. The list is a copy.
 func WithoutEnabled(events []sut.Event) []sut.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e sut.Event) bool { return e.Kind == sut.Enabled })
 }
 
 // EventHash is equal for two logs exactly if all of their events are, but for Open, which follows
-// from the rest.
-// Integers are written in a fixed width, without reflection, since it runs for each event.
+// from the rest. Integers are written in a fixed width, without reflection, since it runs for each
+// event.
 func EventHash(events []sut.Event) string {
 	h := sha256.New()
 	var b [40]byte
@@ -186,9 +182,9 @@ func EventHash(events []sut.Event) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// StepsHash is equal for two logs if the same steps happen at the same lines in both. Where
-// things are in memory is left out: the paths of source files are a part of an executable, and
-// what follows them lies elsewhere.
+// StepsHash is equal for two logs if the same steps happen at the same lines in both. Where things
+// are in memory is left out: the paths of source files are a part of an executable, and what
+// follows them lies elsewhere.
 func StepsHash(p *sut.Program, events []sut.Event) string {
 	h := sha256.New()
 	// Objects are numbered in the order of their first event, which is the same in equal

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tick says what the clock does.
-// The time is that of the program's clock, since the start.
+// tick says what the clock does. The time is that of the program's clock, since the start.
 func tick(e *sut.Event) string {
 	seconds := e.Time().Seconds()
 	switch e.Tick() {
@@ -28,8 +27,8 @@ func tick(e *sut.Event) string {
 	return fmt.Sprintf("the clock advances to %.3f s", seconds)
 }
 
-// passing says how time passes for the peers.
-// The cases are in the order in which they explain most.
+// passing says how time passes for the peers. The cases are in the order in which they explain
+// most.
 func passing(x driver.Exchange) string {
 	t := x.Answer.Time
 	passed := fmt.Sprintf("%v passes", inWords(t.Passed))
@@ -51,8 +50,8 @@ func passing(x driver.Exchange) string {
 	return "no timer of theirs is set, or none makes them do anything"
 }
 
-// timerPending says which timer of the peers is not waited for.
-// It is empty for none, and for one that is due together with the program's own.
+// timerPending says which timer of the peers is not waited for. It is empty for none, and for one
+// that is due together with the program's own.
 func timerPending(x *driver.Exchange) string {
 	if x.TimerOf == "" || x.Answer.Time.Tie {
 		return ""
@@ -91,9 +90,9 @@ func (n networks) note(x driver.Exchange) {
 	}
 }
 
-// pieces are data that were sent one way: of a stream one, and else a message each.
-// A message that cannot be read as one is shown as it is, in one piece. An end or error follows as
-// a piece of its own.
+// pieces are data that were sent one way: of a stream one, and else a message each. A message that
+// cannot be read as one is shown as it is, in one piece. An end or error follows as a piece of its
+// own.
 func (n networks) pieces(m report.Message) []report.Message {
 	network := n[m.Conn]
 	if !network.KeepsBounds() || len(m.Data) == 0 {
@@ -120,8 +119,8 @@ func (n networks) pieces(m report.Message) []report.Message {
 	return list
 }
 
-// messages is an exchange as a counterexample shows it.
-// Its order is that of events: the input, then connections, data, and clients that have ended.
+// messages is an exchange as a counterexample shows it. Its order is that of events: the input,
+// then connections, data, and clients that have ended.
 func (n networks) messages(x driver.Exchange) []report.Message {
 	n.note(x)
 	first := report.Message{Conn: x.Input.Conn, ToPeer: true, Data: x.Input.Data}

@@ -11,9 +11,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// started is what a goroutine runs: the function, or what the go statement calls
-// where the compiler made a function of it.
-// The spawn event has the entry of the function and the place of the go statement.
+// started is what a goroutine runs: the function, or what the go statement calls where the compiler
+// made a function of it. The spawn event has the entry of the function and the place of the go
+// statement.
 func started(p *sut.Program, spawn sut.Event) string {
 	at, ok := p.Position(spawn.Object + 1)
 	if !ok {
@@ -41,8 +41,8 @@ func started(p *sut.Program, spawn sut.Event) string {
 }
 
 // calledByGo finds the go statement at a place of the source. It returns what that calls, without
-// the arguments ("t.run"), or the line of the function literal that it calls. Both are empty
-// where there is no single go statement, or the source cannot be read.
+// the arguments ("t.run"), or the line of the function literal that it calls. Both are empty where
+// there is no single go statement, or the source cannot be read.
 func calledByGo(at sut.Position) (callee string, literal int) {
 	text, err := os.ReadFile(at.File)
 	if err != nil {
@@ -84,8 +84,7 @@ func spans(files *token.FileSet, s *ast.GoStmt, line int) bool {
 }
 
 // outerFunction is the function that a function of the compiler's making is in: "p.F" of
-// "p.F.gowrap1".
-// Other names are returned unchanged.
+// "p.F.gowrap1". Other names are returned unchanged.
 func outerFunction(name string) string {
 	outer, _, _ := strings.Cut(name, ".gowrap")
 	return outer

@@ -15,13 +15,12 @@ type loop struct {
 	round     []sut.Event // the operations of one round, in their order
 }
 
-// longestRound is how many operations a round has that is shown.
-// Longer rounds are shown by their last operation alone.
+// longestRound is how many operations a round has that is shown. Longer rounds are shown by their
+// last operation alone.
 const longestRound = 64
 
 // loopsOf lists the loops of the goroutines that can go on at the end of a livelock, in the order
-// of the log.
-// Goroutines that are blocked are no part of it.
+// of the log. Goroutines that are blocked are no part of it.
 func loopsOf(log *sut.Log) (list []loop) {
 	operations := map[uint64][]sut.Event{}
 	acting := uint64(0)
@@ -47,10 +46,9 @@ func loopsOf(log *sut.Log) (list []loop) {
 	return list
 }
 
-// roundOf is the shortest sequence of operations that the last ones repeat. It begins with the
-// one that the most recent round began with; where there is none that is short enough, it is the
-// last operation.
-// It compares the last two rounds only: at the end of a livelock all rounds are alike.
+// roundOf is the shortest sequence of operations that the last ones repeat. It begins with the one
+// that the most recent round began with; where there is none that is short enough, it is the last
+// operation. It compares the last two rounds only: at the end of a livelock all rounds are alike.
 func roundOf(operations []sut.Event) []sut.Event {
 	n := len(operations)
 	for length := 1; length <= longestRound && 2*length <= n; length++ {
@@ -80,8 +78,8 @@ func loopPlaces(p *sut.Program, log *sut.Log) (list []place) {
 	return list
 }
 
-// livelock says who goes round in which loop: the function and what one round does, each
-// operation with its line.
+// livelock says who goes round in which loop: the function and what one round does, each operation
+// with its line.
 func (n *narrator) livelock() string {
 	if loopsOnTimers(n.log) {
 		return "livelock: who can go on only goes round in a loop on a timer, without effect, for ever"

@@ -23,8 +23,6 @@ type lockOwner struct {
 	since     string // where it was locked
 }
 
-// role is what a goroutine holds a lock as.
-// The zero value is an owner.
 type role int
 
 const (
@@ -33,14 +31,13 @@ const (
 	claimant             // the writer that waits for readers, and whom later ones wait for
 )
 
-// newLockOwners knows of no locks.
 func newLockOwners() lockOwners {
 	return lockOwners{locks: map[uint64][]lockOwner{}, counts: map[uint64]int64{}}
 }
 
-// take takes the next access. One that only looks at a lock, since that is not free, takes
-// nothing: so goroutines do that find a lock taken in a package where they are not preempted,
-// before they wait for it.
+// take takes the next access. One that only looks at a lock, since that is not free, takes nothing:
+// so goroutines do that find a lock taken in a package where they are not preempted, before they
+// wait for it.
 func (h lockOwners) take(goroutine int, e *sut.Event, since string) {
 	if looks(e) {
 		return
@@ -94,8 +91,8 @@ func (h lockOwners) own(lock uint64) {
 }
 
 // leave takes a reader away. Any goroutine may unlock what another has locked: where it has not
-// locked it itself, one of the others has done so.
-// The same goroutine may hold a lock for reading several times, and one of these is removed.
+// locked it itself, one of the others has done so. The same goroutine may hold a lock for reading
+// several times, and one of these is removed.
 func (h lockOwners) leave(goroutine int, lock uint64) {
 	list := h.locks[lock]
 	i := slices.IndexFunc(list, func(x lockOwner) bool { return x.as == reader && x.goroutine == goroutine })
@@ -108,8 +105,8 @@ func (h lockOwners) leave(goroutine int, lock uint64) {
 }
 
 // why says what a goroutine that waits for e waits for: who holds the lock, or what is left of a
-// count. It is empty where that is not known.
-// At most three holders are named, in the order in which they locked.
+// count. It is empty where that is not known. At most three holders are named, in the order in
+// which they locked.
 func (h lockOwners) why(waiting int, e *sut.Event, nameOf func(int) string) string {
 	if count, ok := h.counts[e.Object]; ok && e.Operation == sut.Wait {
 		return fmt.Sprintf("its counter is %d", count)
@@ -129,8 +126,8 @@ func (h lockOwners) why(waiting int, e *sut.Event, nameOf func(int) string) stri
 	return strings.Join(said, ", ")
 }
 
-// say says what a goroutine has to do with a lock, and since when.
-// since is left out where the place is not known.
+// say says what a goroutine has to do with a lock, and since when. since is left out where the
+// place is not known.
 func (x lockOwner) say(name string, itself bool) string {
 	if itself {
 		name += " itself"

@@ -31,8 +31,8 @@ func Counterexample(
 	return n.narrate()
 }
 
-// narrator turns a log into the words of a counterexample.
-// It is used for one log, by one goroutine.
+// narrator turns a log into the words of a counterexample. It is used for one log, by one
+// goroutine.
 type narrator struct {
 	program   *sut.Program
 	log       *sut.Log
@@ -59,7 +59,6 @@ type performed struct {
 	object, source string
 }
 
-// newNarrator has seen nothing of a log yet.
 func newNarrator(p *sut.Program, log *sut.Log, exchanges []driver.Exchange) *narrator {
 	return &narrator{
 		program: p, log: log, exchanges: exchanges,
@@ -69,8 +68,7 @@ func newNarrator(p *sut.Program, log *sut.Log, exchanges []driver.Exchange) *nar
 }
 
 // narrate goes through the log once. An event belongs to the step that was begun last, so steps are
-// completed as their events come.
-// The result is filled in place, so it is called once.
+// completed as their events come. The result is filled in place, so it is called once.
 func (n *narrator) narrate() *report.Counterexample {
 	n.goroutine(1, "main", sut.Event{})
 	current := 0
@@ -132,8 +130,8 @@ func (n *narrator) preempts() bool {
 	return first
 }
 
-// goroutine notes a goroutine that did not exist before.
-// Its index in the result is its number in reports.
+// goroutine notes a goroutine that did not exist before. Its index in the result is its number in
+// reports.
 func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 	n.names[id] = len(n.result.Goroutines)
 	g := report.Goroutine{ID: len(n.result.Goroutines), Name: name, Function: "main.main"}
@@ -193,8 +191,8 @@ func (n *narrator) signal(e *sut.Event) {
 	}
 }
 
-// step begins a step. What the operation is about shows in the accesses that follow.
-// Cases with several alternatives name the one that was taken, counted from 1.
+// step begins a step. What the operation is about shows in the accesses that follow. Cases with
+// several alternatives name the one that was taken, counted from 1.
 func (n *narrator) step(goroutine int, e *sut.Event) {
 	n.meets = ""
 	s := report.Step{Goroutine: goroutine, Operation: e.Operation.String()}
@@ -243,8 +241,8 @@ func (n *narrator) partner(e *sut.Event) {
 	n.last[partner] = performed{operation: e.Operation, source: n.source(e.PC)}
 }
 
-// own is where an event happened, in the program's own code if that is known.
-// ok is false for code that the checker has added.
+// own is where an event happened, in the program's own code if that is known. ok is false for code
+// that the checker has added.
 func (n *narrator) own(e *sut.Event) (sut.Position, bool) {
 	if at, ok := n.program.Position(e.Open); ok {
 		return at, true
@@ -254,8 +252,8 @@ func (n *narrator) own(e *sut.Event) (sut.Position, bool) {
 	return at, ok && !strings.HasPrefix(filepath.Base(at.File), "tandem_")
 }
 
-// access completes the step that it belongs to: the first one tells the object.
-// Accesses of the clock belong to no step of a goroutine.
+// access completes the step that it belongs to: the first one tells the object. Accesses of the
+// clock belong to no step of a goroutine.
 func (n *narrator) access(goroutine int, e *sut.Event) {
 	if goroutine < 0 {
 		return
@@ -278,8 +276,8 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 	n.last[goroutine] = performed{e.Operation, n.object(e), n.source(e.PC)}
 }
 
-// objectKey is what the name of an accessed object is kept under.
-// The lowest two bits tell the waiters of a channel apart.
+// objectKey is what the name of an accessed object is kept under. The lowest two bits tell the
+// waiters of a channel apart.
 func (n *narrator) objectKey(e *sut.Event) uint64 {
 	if e.Operation.HasArms() {
 		return e.Subject &^ 3 // those that wait for the channel have names of their own
@@ -287,8 +285,8 @@ func (n *narrator) objectKey(e *sut.Event) uint64 {
 	return e.Subject
 }
 
-// object gives an object a name that people can follow.
-// Names count for each kind, such as "mutex 2". They are given in the order of first use.
+// object gives an object a name that people can follow. Names count for each kind, such as "mutex
+// 2". They are given in the order of first use.
 func (n *narrator) object(e *sut.Event) string {
 	subject := n.objectKey(e)
 	if name, ok := n.objects[subject]; ok {
@@ -319,8 +317,8 @@ func shortSource(at sut.Position) string {
 	return fmt.Sprintf("%s:%d", filepath.Join(filepath.Base(dir), file), at.Line)
 }
 
-// exchange adds the next input, and the peers' answer, to the present step.
-// Outputs of peers go with the step, and an incomplete record is marked for the whole report.
+// exchange adds the next input, and the peers' answer, to the present step. Outputs of peers go
+// with the step, and an incomplete record is marked for the whole report.
 func (n *narrator) exchange() {
 	if len(n.exchanges) == 0 || len(n.result.Steps) == 0 {
 		return
@@ -401,8 +399,8 @@ func describe(operation, object, source string) string {
 	return operation
 }
 
-// failure is how the execution ended, in words.
-// An outcome without a case of its own is a panic or a fatal error.
+// failure is how the execution ended, in words. An outcome without a case of its own is a panic or
+// a fatal error.
 func (n *narrator) failure() report.Failure {
 	l := n.log
 	f := report.Failure{Printed: strings.TrimSpace(string(l.Stderr))}
@@ -433,8 +431,8 @@ func (n *narrator) failure() report.Failure {
 	return f
 }
 
-// printed is what the program has written to standard error, after what its tests say.
-// For tests the marks of package testing are removed first.
+// printed is what the program has written to standard error, after what its tests say. For tests
+// the marks of package testing are removed first.
 func (n *narrator) printed() string {
 	if n.program.Tests {
 		return gotest.Text(n.log.Stdout) + string(n.log.Stderr)

@@ -7,8 +7,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// race tells a data race in the words of a report.
-// Goroutines and places get the names that the counterexample uses.
+// race tells a data race in the words of a report. Goroutines and places get the names that the
+// counterexample uses.
 func (n *narrator) race(r *sut.Race) *report.Race {
 	return &report.Race{Later: n.memoryAccess(r.Later), Earlier: n.memoryAccess(r.Earlier)}
 }
@@ -37,9 +37,8 @@ func memoryOperation(a sut.MemoryAccess) string {
 	return name
 }
 
-// frames leaves out the innermost calls as far as they are a part of the access,
-// and the outermost, which started the goroutine.
-// A program counter that is not known ends the list.
+// frames leaves out the innermost calls as far as they are a part of the access, and the outermost,
+// which started the goroutine. A program counter that is not known ends the list.
 func frames(p *sut.Program, pcs []uint64) []report.Frame {
 	var list []report.Frame
 	for _, pc := range pcs {

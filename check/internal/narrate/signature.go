@@ -13,10 +13,10 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Signature tells violations apart. Two executions show the same violation if they
-// end in the same way, with the same message, and at the same places of the
-// source. Numbers in messages are not compared: a failed assertion about 7 is the
-// same with 3. What the places are depends on the outcome:
+// Signature tells violations apart. Two executions show the same violation if they end in the same
+// way, with the same message, and at the same places of the source. Numbers in messages are not
+// compared: a failed assertion about 7 is the same with 3. What the places are depends on the
+// outcome:
 //
 //	data race          the two accesses, in either order, and what they are
 //	panic, fatal error the innermost call of the panicking goroutine in the program's own code
@@ -33,14 +33,14 @@ type Signature struct {
 	Key     string   // the same for executions that show the same violation
 }
 
-// Same reports whether two executions show the same violation.
-// Same is exact for the keys; the numbers in messages were replaced in them.
+// Same reports whether two executions show the same violation. Same is exact for the keys; the
+// numbers in messages were replaced in them.
 func (s Signature) Same(other Signature) bool { return s.Key == other.Key }
 
 var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
 
-// SignatureOf describes a violation. The log of a data race must be one for which the
-// earlier access was watched.
+// SignatureOf describes a violation. The log of a data race must be one for which the earlier
+// access was watched.
 func SignatureOf(p *sut.Program, log *sut.Log) Signature {
 	s := Signature{outcome: log.Outcome}
 	var places []place
@@ -78,8 +78,8 @@ func SignatureOf(p *sut.Program, log *sut.Log) Signature {
 	return s
 }
 
-// place is where something happens, after what it is.
-// Two goroutines may be at the same place with different operations. These are two places.
+// place is where something happens, after what it is. Two goroutines may be at the same place with
+// different operations. These are two places.
 type place struct {
 	what string
 	sut.Position
@@ -95,8 +95,7 @@ func placeAt(p *sut.Program, what string, pc uint64) place {
 }
 
 // racePlaces are where the two accesses of a race are in the program. What the runtime does by
-// itself is nowhere.
-// The order of the two plays no part, since places are sorted.
+// itself is nowhere. The order of the two plays no part, since places are sorted.
 func racePlaces(p *sut.Program, r *sut.Race) []place {
 	var list []place
 	for _, a := range []sut.MemoryAccess{r.Earlier, r.Later} {
@@ -114,8 +113,8 @@ func racePlaces(p *sut.Program, r *sut.Race) []place {
 	return list
 }
 
-// innermost is the first call on a stack in the program's own code, or the first of all.
-// The list has one element, or none for an empty stack.
+// innermost is the first call on a stack in the program's own code, or the first of all. The list
+// has one element, or none for an empty stack.
 func innermost(p *sut.Program, stack []uint64) []place {
 	for _, pc := range stack {
 		if at, ok := p.Position(pc); ok && p.IsOwn(at) {
@@ -129,8 +128,8 @@ func innermost(p *sut.Program, stack []uint64) []place {
 }
 
 // crashOutput splits standard error into what the program has written, and what the runtime prints
-// when it ends it: that is last, and begins a line, unless the program has left one unfinished.
-// (It indents the lines of a message.)
+// when it ends it: that is last, and begins a line, unless the program has left one unfinished. (It
+// indents the lines of a message.)
 func crashOutput(text string) (before, last string) {
 	text = "\n" + text
 	begin := max(strings.LastIndex(text, "\npanic: "), strings.LastIndex(text, "\nfatal error: "))
@@ -140,10 +139,10 @@ func crashOutput(text string) (before, last string) {
 	return text[1:max(begin, 1)], text[begin+1:]
 }
 
-// tracebackOf takes apart what the runtime prints when it ends a program: the message,
-// and the first call in the program's own code on the stack of the first goroutine.
-// The frames are pairs of lines: the call, and the file with its line. places is empty if no call
-// is in the program's own code.
+// tracebackOf takes apart what the runtime prints when it ends a program: the message, and the
+// first call in the program's own code on the stack of the first goroutine. The frames are pairs of
+// lines: the call, and the file with its line. places is empty if no call is in the program's own
+// code.
 func tracebackOf(p *sut.Program, text string) (message string, places []place) {
 	_, text = crashOutput(text)
 	message, stack, _ := strings.Cut(text, "\n\ngoroutine ")
@@ -176,9 +175,8 @@ func cutLast(s, separator string) (before, after string, found bool) {
 	return s[:i], s[i+len(separator):], true
 }
 
-// standstill is where the goroutines are that are left at the end.
-// In a deadlock these are all that have not ended. In a leak they are those that the runtime has
-// found. The order is not defined.
+// standstill is where the goroutines are that are left at the end. In a deadlock these are all that
+// have not ended. In a leak they are those that the runtime has found. The order is not defined.
 func standstill(p *sut.Program, log *sut.Log) []place {
 	last := map[uint64]place{}
 	left := map[uint64]place{}
@@ -240,8 +238,8 @@ func exitOf(p *sut.Program, log *sut.Log) (message string, places []place) {
 	return log.Message, places
 }
 
-// locate is where a line comes from that a test has printed: the name of the file, and the line.
-// ok is false for a line that does not begin in this way.
+// locate is where a line comes from that a test has printed: the name of the file, and the line. ok
+// is false for a line that does not begin in this way.
 func locate(line string) (at sut.Position, ok bool) {
 	match := located.FindStringSubmatch(line)
 	if match == nil {
@@ -252,8 +250,8 @@ func locate(line string) (at sut.Position, ok bool) {
 	return at, err == nil
 }
 
-// Summary is the signature in the words of a report.
-// Places stay in full, and the message is cut to one line.
+// Summary is the signature in the words of a report. Places stay in full, and the message is cut to
+// one line.
 func (s Signature) Summary() report.Violation {
 	lines := strings.Split(s.message, "\n")
 	message := lines[0]

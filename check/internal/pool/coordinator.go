@@ -34,7 +34,6 @@ type coordinator struct {
 	err      error
 }
 
-// newCoordinator has nobody to coordinate yet.
 func newCoordinator(ctx context.Context) *coordinator {
 	c := &coordinator{ctx: ctx, ended: make(chan struct{}), known: map[string]bool{},
 		ahead: newSpeculation(), parts: newParts()}
@@ -113,8 +112,8 @@ func (c *coordinator) next(m *member, done task) task {
 	return task{}
 }
 
-// ran takes a job that was run. The caller holds mu.
-// An error is kept in the job, and reported in the order of the search.
+// ran takes a job that was run. The caller holds mu. An error is kept in the job, and reported in
+// the order of the search.
 func (c *coordinator) ran(m *member, j *job) {
 	m.executing = false
 	j.state = finished
@@ -130,8 +129,8 @@ func (c *coordinator) ran(m *member, j *job) {
 	}
 }
 
-// explored takes a part that an executor goes no further with. The caller holds mu.
-// A part that failed is finished, too. The search finds out when it comes to it.
+// explored takes a part that an executor goes no further with. The caller holds mu. A part that
+// failed is finished, too. The search finds out when it comes to it.
 func (c *coordinator) explored(m *member, t *part, err error) {
 	m.executing = false
 	if err != nil {
@@ -167,9 +166,9 @@ func (c *coordinator) haveAllFailed() bool {
 }
 
 // waitForWork waits for a change. The caller holds mu, but not meanwhile. To begin with it does not
-// give up its processor, if each executor has one: most changes come soon, and to wake somebody
-// up takes as long as an execution.
-// The spinning is bounded by time, so an idle check does not burn processors.
+// give up its processor, if each executor has one: most changes come soon, and to wake somebody up
+// takes as long as an execution. The spinning is bounded by time, so an idle check does not burn
+// processors.
 func (c *coordinator) waitForWork(m *member) {
 	seen := c.changes.Load()
 	c.idle.Add(1)
@@ -190,8 +189,8 @@ func (c *coordinator) waitForWork(m *member) {
 	m.waiting = false
 }
 
-// changed tells those who wait. The caller holds mu.
-// It wakes all, since each may wait for something else.
+// changed tells those who wait. The caller holds mu. It wakes all, since each may wait for
+// something else.
 func (c *coordinator) changed() {
 	c.changes.Add(1)
 	c.wake.Broadcast()
@@ -231,8 +230,8 @@ type answer struct {
 
 // ask takes an answer of the search, and has the search wait for that execution. What was run ahead
 // takes its place; where the search has come to a part, the part does. It reports whether somebody
-// had begun with the execution before.
-// The result says how well the work ahead hits. The caller holds the lock of the frontier.
+// had begun with the execution before. The result says how well the work ahead hits. The caller
+// holds the lock of the frontier.
 func (c *coordinator) ask(a *answer) (early bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -254,9 +253,8 @@ func (c *coordinator) ask(a *answer) (early bool) {
 }
 
 // look returns the job that the search waits for, and whether it is done. If nobody has begun with
-// it, it becomes that of an executor, and others may take the search. Those that found it taken
-// are told, unless work was looked for meanwhile.
-// mine says that the caller is to run it.
+// it, it becomes that of an executor, and others may take the search. Those that found it taken are
+// told, unless work was looked for meanwhile. mine says that the caller is to run it.
 func (c *coordinator) look(m *member, looked bool) (j *job, done, mine bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,8 +286,8 @@ func (c *coordinator) demand() demand {
 	return demand{executors: n, jobs: c.ahead.missing(n), part: c.parts.room(n), unused: unused}
 }
 
-// offer takes what was found to do.
-// Finding nothing is remembered, so that executors do not look again until something was reported.
+// offer takes what was found to do. Finding nothing is remembered, so that executors do not look
+// again until something was reported.
 func (c *coordinator) offer(jobs []*job, found *part) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -315,8 +313,8 @@ func (c *coordinator) note(kind, limit string) (known bool) {
 	return known
 }
 
-// wasReported says that the search does not wait for a job any more.
-// Its memory may be used again from now on.
+// wasReported says that the search does not wait for a job any more. Its memory may be used again
+// from now on.
 func (c *coordinator) wasReported(j *job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -324,8 +322,8 @@ func (c *coordinator) wasReported(j *job) {
 	c.asked, c.foreseen = nil, false
 }
 
-// wasMerged says that the search has taken over a part.
-// The next executor that advances asks the search again.
+// wasMerged says that the search has taken over a part. The next executor that advances asks the
+// search again.
 func (c *coordinator) wasMerged(t *part) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -334,8 +332,8 @@ func (c *coordinator) wasMerged(t *part) {
 }
 
 // wasNotMerged says that the search has not taken over the part that it waits for: the execution
-// that it has asked for is to be run.
-// The part stays until its executor rests, and then counts as in vain.
+// that it has asked for is to be run. The part stays until its executor rests, and then counts as
+// in vain.
 func (c *coordinator) wasNotMerged(j *job, forecast float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

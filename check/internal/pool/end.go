@@ -17,9 +17,8 @@ func (c *coordinator) stop(err error) {
 	c.finish(err)
 }
 
-// finish ends everything. The caller holds mu.
-// A second call only adds its error. Executors under way are interrupted, since their results would
-// not be used.
+// finish ends everything. The caller holds mu. A second call only adds its error. Executors under
+// way are interrupted, since their results would not be used.
 func (c *coordinator) finish(err error) {
 	if c.over {
 		c.err = endedWith(c.ctx, c.err, err)
@@ -37,8 +36,8 @@ func (c *coordinator) finish(err error) {
 }
 
 // rest returns the results of what was run and not reported, with what it has counted, and why the
-// search has ended early. Nobody serves the pool any more.
-// It may be called after the last executor has stopped, and only once.
+// search has ended early. Nobody serves the pool any more. It may be called after the last executor
+// has stopped, and only once.
 func (c *coordinator) rest() (left []*execution.Result, vain execution.Counts, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

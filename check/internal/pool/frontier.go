@@ -8,9 +8,8 @@ import (
 )
 
 // frontier is the search, with the account of what was reported to it. Its lock is taken before
-// that of the coordinator.
-// Its methods may be called by several goroutines. Each takes the outer lock, unless its comment
-// says that the caller holds it.
+// that of the coordinator. Its methods may be called by several goroutines. Each takes the outer
+// lock, unless its comment says that the caller holds it.
 type frontier struct {
 	Config
 	work *coordinator
@@ -26,15 +25,14 @@ type Tally struct {
 	Outcomes map[explore.Outcome]int // how many executions ended in which way, since the pool began
 }
 
-// newFrontier stands where the search does.
-// Counts of an earlier process are the start of the tally.
+// newFrontier stands where the search does. Counts of an earlier process are the start of the
+// tally.
 func newFrontier(c Config, work *coordinator) *frontier {
 	return &frontier{Config: c, work: work, begun: c.Begun,
 		tally: Tally{Counts: c.Counts, Outcomes: map[explore.Outcome]int{}}}
 }
 
-// still calls f while the search is not being advanced.
-// f must not call the pool.
+// still calls f while the search is not being advanced. f must not call the pool.
 func (f *frontier) still(do func(Tally)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,9 +40,8 @@ func (f *frontier) still(do func(Tally)) {
 }
 
 // advance takes the search to an execution that has not been run, and returns that unless somebody
-// else has begun with it.
-// It reports results that are there until one is missing. A result of nil says that another
-// executor runs the job, or that the search has ended.
+// else has begun with it. It reports results that are there until one is missing. A result of nil
+// says that another executor runs the job, or that the search has ended.
 func (f *frontier) advance(m *member) *job {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,8 +60,7 @@ func (f *frontier) advance(m *member) *job {
 }
 
 // foresee finds something for an executor to do while the execution that the search waits for is
-// being run.
-// It holds the lock of the search, so one executor at a time does it.
+// being run. It holds the lock of the search, so one executor at a time does it.
 func (f *frontier) foresee() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,8 +102,8 @@ func (f *frontier) ask() bool {
 	return a.more
 }
 
-// findWork has the others have something to do. The caller holds the lock, after ask.
-// With one executor there is nobody to give work to.
+// findWork has the others have something to do. The caller holds the lock, after ask. With one
+// executor there is nobody to give work to.
 func (f *frontier) findWork() {
 	d := f.work.demand()
 	if d.executors == 1 {
@@ -124,8 +120,8 @@ func (f *frontier) findWork() {
 	f.work.offer(jobs, found)
 }
 
-// split makes a part of the search; nil if there is nothing to take. The caller holds the lock.
-// The limit of executions grows with those that were reported.
+// split makes a part of the search; nil if there is nothing to take. The caller holds the lock. The
+// limit of executions grows with those that were reported.
 func (f *frontier) split() *part {
 	p := f.Search.Split(partSize)
 	if p == nil {
@@ -140,8 +136,7 @@ func (f *frontier) split() *part {
 }
 
 // report tells the search what came of the job that it waits for; false if that ends it. The caller
-// holds the lock.
-// Each job is accounted for before the search sees it. An error stops the pool.
+// holds the lock. Each job is accounted for before the search sees it. An error stops the pool.
 func (f *frontier) report(j *job) bool {
 	if j.part != nil {
 		return f.merge(j)
@@ -191,8 +186,8 @@ func (f *frontier) merge(j *job) bool {
 	return true
 }
 
-// account takes over what was found in an execution. The caller holds the lock.
-// r may be nil: then there was nothing to tell. Only the first execution of a kind is kept.
+// account takes over what was found in an execution. The caller holds the lock. r may be nil: then
+// there was nothing to tell. Only the first execution of a kind is kept.
 func (f *frontier) account(r *execution.Result) error {
 	if r == nil {
 		return nil

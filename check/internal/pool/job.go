@@ -5,8 +5,8 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// job is an execution to be run, or one that was.
-// A queued job belongs to the coordinator, and a running one to its executor.
+// job is an execution to be run, or one that was. A queued job belongs to the coordinator, and a
+// running one to its executor.
 type job struct {
 	schedule  explore.Schedule
 	hash      uint64  // of the schedule, if it is known beforehand
@@ -32,8 +32,8 @@ const (
 	finished
 )
 
-// member is an executor of a pool, with what the coordinator knows of it.
-// After a failure the member stays in the list, and is given nothing more.
+// member is an executor of a pool, with what the coordinator knows of it. After a failure the
+// member stays in the list, and is given nothing more.
 type member struct {
 	Executor
 
@@ -43,8 +43,8 @@ type member struct {
 	failed    bool // it is not to be used again
 }
 
-// task is what an executor is to do next, or has done.
-// The zero value is leave.
+// task is what an executor is to do next, or has done. The zero value is leave; as what was done,
+// it is nothing.
 type task struct {
 	what what
 	job  *job  // to run

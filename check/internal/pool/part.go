@@ -82,8 +82,8 @@ func (p *Pool) explore(m *member, t *part) error {
 	return nil
 }
 
-// note takes the result of an execution, and reports whether the search may end with it.
-// Limits are noted once for each part. Counts without a result are summed up.
+// note takes the result of an execution, and reports whether the search may end with it. Limits are
+// noted once for each part. Counts without a result are summed up.
 func (t *part) note(outcome explore.Outcome, f *execution.Result) (ends bool) {
 	t.executions++
 	t.outcomes[outcome]++
@@ -109,15 +109,14 @@ func (t *part) note(outcome explore.Outcome, f *execution.Result) (ends bool) {
 	return false
 }
 
-// parts are the parts of a search. The coordinator guards them.
-// The zero value cannot be used: see newParts.
+// parts are the parts of a search. The coordinator guards them. The zero value cannot be used: see
+// newParts.
 type parts struct {
 	all   map[*explore.Subtree]*part // but for those that were joined, or given up and ended
 	queue []*part                    // that wait for an executor
 	vain  execution.Counts           // of those that were not joined
 }
 
-// newParts is empty.
 func newParts() parts { return parts{all: map[*explore.Subtree]*part{}} }
 
 // clear drops those that were given up, or not joined, and that nobody explores any more, and
@@ -132,8 +131,8 @@ func (p *parts) clear() (list []*explore.Subtree) {
 	return list
 }
 
-// room reports whether there is to be another one for so many executors.
-// Queued parts are limited, too: what waits too long is reached by the search first.
+// room reports whether there is to be another one for so many executors. Queued parts are limited,
+// too: what waits too long is reached by the search first.
 func (p *parts) room(executors int) bool {
 	return len(p.queue) < executors && len(p.all) < maxParts*executors
 }
@@ -164,8 +163,8 @@ func (p *parts) add(t *part) {
 	}
 }
 
-// pop returns a part for an executor; nil if there is none.
-// Parts that were given up meanwhile are passed over and dropped later.
+// pop returns a part for an executor; nil if there is none. Parts that were given up meanwhile are
+// passed over and dropped later.
 func (p *parts) pop() *part {
 	for len(p.queue) > 0 {
 		t := p.queue[0]
@@ -180,8 +179,7 @@ func (p *parts) pop() *part {
 	return nil
 }
 
-// giveUp gives up what the search will not join.
-// Executors stop with them at the next execution.
+// giveUp gives up what the search will not join. Executors stop with them at the next execution.
 func (p *parts) giveUp(list []*explore.Subtree) {
 	for _, dropped := range list {
 		if t := p.all[dropped]; t != nil {

@@ -85,8 +85,7 @@ type Pool struct {
 	reported func(kind string) bool
 }
 
-// New returns a pool without executors.
-// The pool does nothing until an executor is added.
+// New returns a pool without executors. The pool does nothing until an executor is added.
 func New(ctx context.Context, c Config) *Pool {
 	work := newCoordinator(ctx)
 	p := &Pool{ctx: ctx, config: c, work: work, front: newFrontier(c, work)}
@@ -97,8 +96,8 @@ func New(ctx context.Context, c Config) *Pool {
 // Ended is closed when there is nothing more to do.
 func (p *Pool) Ended() <-chan struct{} { return p.work.ended }
 
-// Add has an executor serve the pool, which closes it in the end, or returns it.
-// It may be called at any time. After the end the executor is closed at once.
+// Add has an executor serve the pool, which closes it in the end, or returns it. It is not to be
+// called during Wait or after it. Once the search is over the executor is closed at once.
 func (p *Pool) Add(x Executor) {
 	m := &member{Executor: x}
 	p.busy.Add(1)
@@ -110,8 +109,8 @@ func (p *Pool) Add(x Executor) {
 	go p.serve(m)
 }
 
-// Fill makes as many executors as there are to be, until all is over.
-// An error in making one ends the pool. Executors that exist already go on until then.
+// Fill makes as many executors as there are to be, until all is over. An error in making one ends
+// the pool. Executors that exist already go on until then.
 func (p *Pool) Fill() {
 	p.filling.Lock()
 	defer p.filling.Unlock()
@@ -133,8 +132,7 @@ func (p *Pool) Stop(err error) { p.work.stop(err) }
 func (p *Pool) Still(f func(Tally)) { p.front.still(f) }
 
 // serve does what the coordinator says until there is nothing more to do, or an execution fails:
-// the executor is not to be used again.
-// Stay keeps its goroutine on the processor of the worker.
+// the executor is not to be used again. Stay keeps its goroutine on the processor of the worker.
 func (p *Pool) serve(m *member) {
 	defer p.busy.Done()
 	defer m.Stay()()
@@ -158,8 +156,7 @@ func (p *Pool) serve(m *member) {
 	}
 }
 
-// run runs a job.
-// Errors are kept in the job.
+// run keeps an error in the job: it is reported in the order of the search.
 func (p *Pool) run(m *member, j *job) {
 	if p.config.Forecast {
 		m.Expect(j.forecast)
@@ -181,17 +178,17 @@ type Found struct {
 }
 
 // Wait waits until all executors are done, and returns what the search has found out. The error is
-// why it has ended early.
-// It is called once. The executors must have been told to end, or come to the end of the search.
+// why it has ended early. It is called once. The executors must have been told to end, or come to
+// the end of the search.
 func (p *Pool) Wait() (Found, error) {
 	p.filling.Lock() // nobody is added from now on
 	defer p.filling.Unlock()
 	p.busy.Wait()
 	f := Found{Verdict: p.config.Search.Verdict(), Tally: p.front.tally}
-	// A usable executor is left over for what follows the search, such as counterexamples.
 	var err error
 	f.Left, f.Vain, err = p.work.rest()
 	f.Tally.Counts.InVain += f.Vain.InVain
+	// A usable executor is left over for what follows the search, such as counterexamples.
 	for _, m := range p.work.members {
 		if m.failed || f.Executor != nil {
 			m.Close()

@@ -24,8 +24,8 @@ func (h *holder) Detach(spare Memory) Memory {
 	return mine
 }
 
-// TestEarlyMemory: an executor never gets memory that something kept is in, and that of what
-// was reported is used again.
+// TestEarlyMemory: an executor never gets memory that something kept is in, and that of what was
+// reported is used again.
 func TestEarlyMemory(t *testing.T) {
 	e := newSpeculation()
 	x := &holder{memory: &sized{}}
@@ -65,8 +65,8 @@ func TestEarlyInOrder(t *testing.T) {
 	}
 }
 
-// TestEarlyIsBounded: where so many are queued or kept, or so much is, that the search will not
-// get there soon, no more are queued.
+// TestEarlyIsBounded: where so many are queued or kept, or so much is, that the search will not get
+// there soon, no more are queued.
 func TestEarlyIsBounded(t *testing.T) {
 	e := newSpeculation()
 	if got := e.missing(2); got != 2*enough {

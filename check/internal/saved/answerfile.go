@@ -14,9 +14,9 @@ import (
 )
 
 // AnswerFile is a file in which the answers of the peers are kept between checks: what one check
-// has asked the next one need not. Each answer is appended as soon as it is there, so that a
-// check that is killed leaves all but the last of them. The file is locked while there is a
-// AnswerFile of it, which is used by one check.
+// has asked the next one need not. Each answer is appended as soon as it is there, so that a check
+// that is killed leaves all but the last of them. The file is locked while there is a AnswerFile of
+// it, which is used by one check.
 type AnswerFile struct {
 	path   string
 	file   *os.File
@@ -45,8 +45,8 @@ func OpenAnswerFile(path, description string, masks []iocache.Mask, same func(de
 	return k, nil
 }
 
-// DescriptionOf returns the description in a file that OpenAnswerFile has made.
-// It reads the header only, and takes no lock: another check may be using the file.
+// DescriptionOf returns the description in a file that OpenAnswerFile has made. It reads the header
+// only, and takes no lock: another check may be using the file.
 func DescriptionOf(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil {
 		return "", err
@@ -112,8 +112,8 @@ func (k *AnswerFile) open(description string, same func(string) error) error {
 }
 
 // cutOff removes a record at the end that is not whole. What is followed by others is no end: then
-// the file is damaged, and left as it is.
-// A large tail, or one with a whole record in it, means damage in the middle.
+// the file is damaged, and left as it is. A large tail, or one with a whole record in it, means
+// damage in the middle.
 func (k *AnswerFile) cutOff(wrong *iocache.FileError) error {
 	tail, err := io.ReadAll(io.LimitReader(io.NewSectionReader(k.file, k.end, 1<<62), maxTail+1))
 	if err != nil {
@@ -129,8 +129,8 @@ func (k *AnswerFile) cutOff(wrong *iocache.FileError) error {
 // maxTail bounds what is looked at of a file whose end is not whole: an answer may take as much.
 const maxTail = 1 << 30 // bytes
 
-// read goes through the file, and returns the end of what is whole.
-// An error of same or each ends it, and is returned as it is.
+// read goes through the file, and returns the end of what is whole. An error of same or each ends
+// it, and is returned as it is.
 func (k *AnswerFile) read(same func(string) error, each func(iocache.Entry) error) (int64, error) {
 	reader, err := iocache.NewReader(bufio.NewReader(io.NewSectionReader(k.file, 0, 1<<62)))
 	if err != nil {
@@ -156,8 +156,8 @@ func (k *AnswerFile) read(same func(string) error, each func(iocache.Entry) erro
 	}
 }
 
-// Record keeps an answer.
-// It is called by the driver with its lock held. An error does not end the check.
+// Record keeps an answer. It is called by the driver with its lock held. An error does not end the
+// check.
 func (k *AnswerFile) Record(e iocache.Entry) {
 	if k.broken {
 		return
@@ -167,8 +167,7 @@ func (k *AnswerFile) Record(e iocache.Entry) {
 	}
 }
 
-// fail gives up keeping.
-// The failure is told once, since nothing is written after it.
+// fail gives up keeping. The failure is told once, since nothing is written after it.
 func (k *AnswerFile) fail(err error) {
 	k.broken = true
 	if k.failed != nil {
@@ -176,9 +175,8 @@ func (k *AnswerFile) fail(err error) {
 	}
 }
 
-// Follow keeps an answer that was recorded in another cache than the one that is kept, unless it
-// is there.
-// A contradiction with the file ends the keeping, and the check goes on.
+// Follow keeps an answer that was recorded in another cache than the one that is kept, unless it is
+// there. A contradiction with the file ends the keeping, and the check goes on.
 func (k *AnswerFile) Follow(other *iocache.Cache, e iocache.Entry) {
 	if k.broken {
 		return
@@ -195,8 +193,8 @@ func (k *AnswerFile) Follow(other *iocache.Cache, e iocache.Entry) {
 	}
 }
 
-// append writes what is whole or not there at all.
-// After an error the file is cut back to its last whole record.
+// append writes what is whole or not there at all. After an error the file is cut back to its last
+// whole record.
 func (k *AnswerFile) append(data []byte) error {
 	if _, err := k.file.WriteAt(data, k.end); err != nil {
 		return errors.Join(err, k.file.Truncate(k.end))
@@ -205,8 +203,8 @@ func (k *AnswerFile) append(data []byte) error {
 	return nil
 }
 
-// Close has all that was kept on disk, and gives the file free.
-// Use of the file after it is an error.
+// Close has all that was kept on disk, and gives the file free. Use of the file after it is an
+// error.
 func (k *AnswerFile) Close() error {
 	if err := errors.Join(k.file.Sync(), k.file.Close()); err != nil {
 		return fmt.Errorf("the cache that is kept in %s: %w", k.path, err)
@@ -214,8 +212,8 @@ func (k *AnswerFile) Close() error {
 	return nil
 }
 
-// Each calls each with the answers in the file, in their order.
-// It reads the file, so it also sees what was appended.
+// Each calls each with the answers in the file, in their order. It reads the file, so it also sees
+// what was appended.
 func (k *AnswerFile) Each(each func(iocache.Entry) error) error {
 	_, err := k.read(nil, each)
 	return err

@@ -1,5 +1,5 @@
-// Package saved keeps what is needed to go on with a check: runs, with the state of the search
-// and the answers of the peers, and files of answers that several checks share.
+// Package saved keeps what is needed to go on with a check: runs, with the state of the search and
+// the answers of the peers, and files of answers that several checks share.
 package saved
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/tandem-mc/tandem/iocache"
 )
 
-// Run is a directory in which a check is saved, so that it can go on after it was
-// interrupted, in whatever way. Its files are
+// Run is a directory in which a check is saved, so that it can go on after it was interrupted, in
+// whatever way. Its files are
 //
 //	state           what is needed to go on, replaced in one step
 //	state.previous  the same, from the time before: should the first be damaged
@@ -45,8 +45,8 @@ const (
 	cacheFile    = "cache"
 )
 
-// New is a run that will be saved in a directory, which is made when there is
-// something to save. It is an error if another run is there.
+// New is a run that will be saved in a directory, which is made when there is something to save. It
+// is an error if another run is there.
 func New(dir string) (*Run, error) {
 	if err := isFree(dir); err != nil {
 		return nil, err
@@ -64,10 +64,9 @@ func isFree(dir string) error {
 	return nil
 }
 
-// Open opens a saved run, to go on with it. If its state is damaged, that from the
-// time before is taken, if there is one.
-// A run that another process has open is an error. So is one that has ended, since its state was
-// removed.
+// Open opens a saved run, to go on with it. If its state is damaged, that from the time before is
+// taken, if there is one. A run that another process has open is an error. So is one that has
+// ended, since its state was removed.
 func Open(dir string) (*Run, error) {
 	r := &Run{path: dir}
 	if err := r.takeLock(); err != nil {
@@ -109,8 +108,8 @@ func (r *Run) Elapsed() time.Duration {
 	return r.state.Counts.Elapsed
 }
 
-// Close gives the directory free. What was saved stays.
-// A run that was never saved has nothing to free.
+// Close gives the directory free. What was saved stays. A run that was never saved has nothing to
+// free.
 func (r *Run) Close() {
 	if r.cache != nil {
 		r.cache.Close()
@@ -121,8 +120,8 @@ func (r *Run) Close() {
 	r.cache, r.lock = nil, nil
 }
 
-// Forget removes what was saved, so that another check can be saved in its place.
-// The lock stays, so that no other check takes the directory.
+// Forget removes what was saved, so that another check can be saved in its place. The lock stays,
+// so that no other check takes the directory.
 func (r *Run) Forget() error {
 	if r.lock == nil {
 		return nil
@@ -136,8 +135,8 @@ func (r *Run) Forget() error {
 	return nil
 }
 
-// Remove removes what was saved, and the directory if nothing else is in it.
-// It is called when the check has ended with a result.
+// Remove removes what was saved, and the directory if nothing else is in it. It is called when the
+// check has ended with a result.
 func (r *Run) Remove() error {
 	if r.lock == nil {
 		return nil
@@ -160,8 +159,8 @@ func removeRun(dir string) error {
 	return wrong
 }
 
-// takeLock locks the directory for this process.
-// The lock is an flock, which the kernel frees when the process ends.
+// takeLock locks the directory for this process. The lock is an flock, which the kernel frees when
+// the process ends.
 func (r *Run) takeLock() error {
 	dir, err := os.OpenFile(r.path, unix.O_DIRECTORY|os.O_RDONLY, 0)
 	if err != nil {
@@ -178,9 +177,9 @@ func (r *Run) takeLock() error {
 	return nil
 }
 
-// load reads the newest state that is whole, with the answers of the peers that it
-// rests on. What was appended to them since is cut off.
-// An older state rests on fewer answers. These are a prefix of the file, so it is cut there.
+// load reads the newest state that is whole, with the answers of the peers that it rests on. What
+// was appended to them since is cut off. An older state rests on fewer answers. These are a prefix
+// of the file, so it is cut there.
 func (r *Run) load() error {
 	err := r.loadFrom(stateFile)
 	if err != nil {
@@ -203,8 +202,8 @@ func (r *Run) load() error {
 }
 
 // loadFrom reads a file of state, and sees that the answers are there on which it rests: an older
-// state may be good where a newer one is not.
-// On an error the fields may have those of the damaged state; load replaces or drops them.
+// state may be good where a newer one is not. On an error the fields may have those of the damaged
+// state; load replaces or drops them.
 func (r *Run) loadFrom(name string) error {
 	data, err := readBounded(filepath.Join(r.path, name))
 	if err != nil {
@@ -239,8 +238,8 @@ func readBounded(path string) ([]byte, error) {
 	return data, err
 }
 
-// Recall puts the answers of the peers into a cache, which has the rules of the check already:
-// but for these, some would contradict others.
+// Recall puts the answers of the peers into a cache, which has the rules of the check already: but
+// for these, some would contradict others.
 func (r *Run) Recall(into *iocache.Cache) error {
 	if err := r.Answers(into.Restore); err != nil {
 		return fmt.Errorf("the saved run %s: %s: %w", r.path, cacheFile, err)
@@ -248,8 +247,8 @@ func (r *Run) Recall(into *iocache.Cache) error {
 	return nil
 }
 
-// Answers goes through the answers of the peers, up to the end that is saved.
-// A file that ends elsewhere is an error, since the state rests on all of it.
+// Answers goes through the answers of the peers, up to the end that is saved. A file that ends
+// elsewhere is an error, since the state rests on all of it.
 func (r *Run) Answers(each func(iocache.Entry) error) error {
 	if r.end == 0 {
 		return nil
@@ -279,8 +278,8 @@ func (r *Run) Answers(each func(iocache.Entry) error) error {
 	return nil
 }
 
-// openCache opens the file of answers when it is needed. A check without peers has none.
-// It is opened for writing, too, since more will be appended.
+// openCache opens the file of answers when it is needed. A check without peers has none. It is
+// opened for writing, too, since more will be appended.
 func (r *Run) openCache() (err error) {
 	if r.cache == nil {
 		r.cache, err = os.OpenFile(filepath.Join(r.path, cacheFile), os.O_RDWR|os.O_CREATE, 0o600)
@@ -288,9 +287,9 @@ func (r *Run) openCache() (err error) {
 	return err
 }
 
-// Save makes s, and the answers that were recorded since the last save, what is saved.
-// If it cannot, what was saved before still is.
-// Answers come first: a state must not rest on answers that are not on disk.
+// Save makes s, and the answers that were recorded since the last save, what is saved. If it
+// cannot, what was saved before still is. Answers come first: a state must not rest on answers that
+// are not on disk.
 func (r *Run) Save(s *State, answers []byte) error {
 	if err := r.create(); err != nil {
 		return err
@@ -311,8 +310,8 @@ func (r *Run) Save(s *State, answers []byte) error {
 	return nil
 }
 
-// create makes the directory, if there is none yet.
-// The check for another run is repeated under the lock.
+// create makes the directory, if there is none yet. The check for another run is repeated under the
+// lock.
 func (r *Run) create() error {
 	if r.lock != nil {
 		return nil
@@ -333,8 +332,8 @@ func (r *Run) create() error {
 	return nil
 }
 
-// append writes to the file of the cache. What is not saved there yet is overwritten.
-// The data is synced before the state that rests on it is written.
+// append writes to the file of the cache. What is not saved there yet is overwritten. The data is
+// synced before the state that rests on it is written.
 func (r *Run) append(answers []byte) error {
 	if len(answers) == 0 {
 		return nil
@@ -348,8 +347,8 @@ func (r *Run) append(answers []byte) error {
 	return r.cache.Sync()
 }
 
-// replace puts a new state in place of the one that is there, which becomes the previous one.
-// At every moment one of them is whole.
+// replace puts a new state in place of the one that is there, which becomes the previous one. At
+// every moment one of them is whole.
 func (r *Run) replace(data []byte) error {
 	in := func(name string) string { return filepath.Join(r.path, name) }
 	f, err := os.OpenFile(in(newFile), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -379,8 +378,8 @@ type Runs string
 // maxRuns is how many of them are kept: the oldest ones give way.
 const maxRuns = 20
 
-// New is a run with a name of its own, which begins with name.
-// The name is made of printable letters, the time and the pid, so it is unique on this machine.
+// New is a run with a name of its own, which begins with name. The name is made of printable
+// letters, the time and the pid, so it is unique on this machine.
 func (root Runs) New(name string) (*Run, error) {
 	letters := func(r rune) rune {
 		if r <= ' ' || r > '~' || strings.ContainsRune(`/\:*?"'<>|&;$`+"`", r) {
@@ -399,8 +398,7 @@ func (root Runs) New(name string) (*Run, error) {
 }
 
 // Open opens the run of a name, or that in a directory; where there is no run of the name, the
-// directory of the name is meant.
-// A name with a separator is always a directory.
+// directory of the name is meant. A name with a separator is always a directory.
 func (root Runs) Open(name string) (*Run, error) {
 	dir := name
 	if !strings.ContainsRune(name, filepath.Separator) {
@@ -433,8 +431,8 @@ func (root Runs) list() string {
 	return "; there are: " + strings.Join(names, ", ")
 }
 
-// keptRun is what is in the directory of runs.
-// It may be a run that is being made, and has no state yet.
+// keptRun is what is in the directory of runs. It may be a run that is being made, and has no state
+// yet.
 type keptRun struct {
 	name  string
 	whole bool // it has been saved
@@ -458,8 +456,8 @@ func keptRuns(root string) []keptRun {
 	return runs
 }
 
-// prune removes the oldest runs that nobody goes on with, down to a limit.
-// A run that is locked stays, whatever its age.
+// prune removes the oldest runs that nobody goes on with, down to a limit. A run that is locked
+// stays, whatever its age.
 func prune(root string, limit int) {
 	runs := keptRuns(root)
 	for _, run := range runs[:max(0, len(runs)-limit)] {

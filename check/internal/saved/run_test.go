@@ -127,8 +127,8 @@ func cursorAfter(t *testing.T, c *iocache.Cache, e iocache.Entry) iocache.NodeID
 	return next
 }
 
-// TestDamagedState cuts the state off at every byte and flips its bits: the one
-// from the time before is taken, and without that the error says what is wrong.
+// TestDamagedState cuts the state off at every byte and flips its bits: the one from the time
+// before is taken, and without that the error says what is wrong.
 func TestDamagedState(t *testing.T) {
 	dir := savedTwice(t)
 	state, cache := filepath.Join(dir, stateFile), filepath.Join(dir, cacheFile)

@@ -15,9 +15,8 @@ import (
 	"github.com/tandem-mc/tandem/peers/shim"
 )
 
-// State is what is needed to go on with a check. As a file it is a line with its
-// version, a line of JSON with the fields, the state of the search, and the SHA-256 sum
-// of all before it.
+// State is what is needed to go on with a check. As a file it is a line with its version, a line of
+// JSON with the fields, the state of the search, and the SHA-256 sum of all before it.
 type State struct {
 	Asked      json.RawMessage  `json:"asked"` // how the check was asked for, in the words of who asked
 	Build      string           `json:"build"` // hash of the program
@@ -68,15 +67,14 @@ func (s *State) encode() ([]byte, error) {
 	return seal(data), nil
 }
 
-// seal appends the checksum.
-// The sum covers the title, too.
+// seal appends the checksum. The sum covers the title, too.
 func seal(data []byte) []byte {
 	sum := sha256.Sum256(data)
 	return append(data, sum[:]...)
 }
 
-// decodeState reads what encode has written, and nothing else.
-// Unknown fields are errors: a state of another build may mean something that would be lost.
+// decodeState reads what encode has written, and nothing else. Unknown fields are errors: a state
+// of another build may mean something that would be lost.
 func decodeState(data []byte) (*State, error) {
 	title, rest, found := bytes.Cut(data, []byte("\n"))
 	number, isRun := strings.CutPrefix(string(title), stateTitle)

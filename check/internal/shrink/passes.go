@@ -8,21 +8,19 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// The ways in which the shrinker changes a schedule. Each is a pass over the best
-// execution so far, and reports whether it has found a better one.
+// The ways in which the shrinker changes a schedule. Each is a pass over the best execution so far,
+// and reports whether it has found a better one.
 
-// serialize lets goroutines that were preempted go on at once with what they did later,
-// up to where they stop for another reason.
-// It tries ranges of preemptions first, and then single ones.
+// serialize lets goroutines that were preempted go on at once with what they did later, up to where
+// they stop for another reason. It tries ranges of preemptions first, and then single ones.
 func (s *Shrinker) serialize() bool {
 	return s.parts(func() int { return s.Cost[0] }, func(from, to int) []model.Action {
 		return s.choices(goOn(blocksOf(s.best), from, to)...)
 	})
 }
 
-// goOn puts blocks in the order that they have if their preemptions number from to to-1
-// do not happen.
-// Every block is in the result once.
+// goOn puts blocks in the order that they have if their preemptions number from to to-1 do not
+// happen. Every block is in the result once.
 func goOn(blocks []block, from, to int) []block {
 	later := make([]int, len(blocks)) // the next block of the same goroutine; 0: none
 	next := map[model.GoroutineID]int{}
@@ -53,8 +51,8 @@ func goOn(blocks []block, from, to int) []block {
 	return list
 }
 
-// unpreempt does what else there is against a single preemption.
-// It tries each preemption by itself, with several changes.
+// unpreempt does what else there is against a single preemption. It tries each preemption by
+// itself, with several changes.
 func (s *Shrinker) unpreempt() (improved bool) {
 	for i := 0; !s.done(); i++ {
 		blocks := blocksOf(s.best)
@@ -69,8 +67,8 @@ func (s *Shrinker) unpreempt() (improved bool) {
 	return improved
 }
 
-// withoutPreemption lists schedules in which block i perhaps does not end with a preemption.
-// blocks are those of the best execution; they are not changed.
+// withoutPreemption lists schedules in which block i perhaps does not end with a preemption. blocks
+// are those of the best execution; they are not changed.
 func (s *Shrinker) withoutPreemption(blocks []block, i int) [][]model.Action {
 	before, rest := blocks[:i+1], blocks[i+1:]
 	onward := func(goroutine model.GoroutineID) []model.Action {
@@ -93,9 +91,8 @@ func (s *Shrinker) withoutPreemption(blocks []block, i int) [][]model.Action {
 	return list
 }
 
-// cutOff leaves the end of an execution to itself: without a schedule, a goroutine
-// goes on while it can.
-// The size of the end is halved whenever cutting does not help.
+// cutOff leaves the end of an execution to itself: without a schedule, a goroutine goes on while it
+// can. The size of the end is halved whenever cutting does not help.
 func (s *Shrinker) cutOff() (improved bool) {
 	for size := len(blocksOf(s.best)) - 1; size > 0 && !s.done(); {
 		blocks := blocksOf(s.best)
@@ -108,8 +105,8 @@ func (s *Shrinker) cutOff() (improved bool) {
 	return improved
 }
 
-// leaveOut leaves out what goroutines do: first all of it, then parts. What has to be
-// done all the same is, when nothing else can.
+// leaveOut leaves out what goroutines do: first all of it, then parts. What has to be done all the
+// same is, when nothing else can.
 func (s *Shrinker) leaveOut() bool {
 	improved := false
 	for _, g := range goroutinesOf(s.best) {
@@ -131,8 +128,8 @@ func goroutinesOf(steps []translate.Step) (list []model.GoroutineID) {
 	return list
 }
 
-// cutTails has goroutines stop earlier.
-// Only the ends of blocks are cut, with sizes that are halved.
+// cutTails has goroutines stop earlier. Only the ends of blocks are cut, with sizes that are
+// halved.
 func (s *Shrinker) cutTails() (improved bool) {
 	for i := 0; !s.done(); i++ {
 		blocks := blocksOf(s.best)
@@ -158,8 +155,8 @@ func (s *Shrinker) cutTails() (improved bool) {
 // fewAlternatives are tried one by one.
 const fewAlternatives = 8
 
-// choose takes other alternatives of operations that have several: the earliest that will
-// do, which of many it looks for by halves, or a later one if that is worth it.
+// choose takes other alternatives of operations that have several: the earliest that will do, which
+// of many it looks for by halves, or a later one if that is worth it.
 func (s *Shrinker) choose() (improved bool) {
 	for i := 0; i < len(s.best) && !s.done(); i++ {
 		for low := 0; i < len(s.best) && low < s.best[i].Choice && !s.done(); {
@@ -182,17 +179,15 @@ func (s *Shrinker) choose() (improved bool) {
 	return improved
 }
 
-// choosing is the best schedule with another alternative in transition i.
-// The schedule is a copy.
+// choosing is the best schedule with another alternative in transition i. The schedule is a copy.
 func (s *Shrinker) choosing(i, alternative int) []model.Action {
 	candidate := s.choices(block{from: 0, to: len(s.best)})
 	candidate[i].Choice = alternative
 	return candidate
 }
 
-// join puts blocks of a goroutine together: the later one moves up, or the earlier one
-// down.
-// The cost falls by one switch if the violation stays.
+// join puts blocks of a goroutine together: the later one moves up, or the earlier one down. The
+// cost falls by one switch if the violation stays.
 func (s *Shrinker) join() (improved bool) {
 	for i := 0; !s.done(); i++ {
 		blocks := blocksOf(s.best)

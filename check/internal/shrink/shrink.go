@@ -11,14 +11,13 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// Shrinker looks for a simpler execution that shows the same violation: with fewer
-// preemptions, then with fewer transitions, then with earlier alternatives of
-// data choices, then with fewer switches. It is greedy. It changes the schedule in one of the
-// ways below, has the result executed as far as it can be followed (a lenient
-// schedule), and goes on from there if that is simpler. When no change helps any
-// more, it is done; so, from where it ends, it ends there again. Putting blocks together is as in
-// Jalbert and Sen, A Trace Simplification Technique for Effective Debugging of
-// Concurrent Programs (FSE 2010); leaving out ever smaller parts as in Zeller and
+// Shrinker looks for a simpler execution that shows the same violation: with fewer preemptions,
+// then with fewer transitions, then with earlier alternatives of data choices, then with fewer
+// switches. It is greedy. It changes the schedule in one of the ways below, has the result executed
+// as far as it can be followed (a lenient schedule), and goes on from there if that is simpler.
+// When no change helps any more, it is done; so, from where it ends, it ends there again. Putting
+// blocks together is as in Jalbert and Sen, A Trace Simplification Technique for Effective
+// Debugging of Concurrent Programs (FSE 2010); leaving out ever smaller parts as in Zeller and
 // Hildebrandt, Simplifying and Isolating Failure-Inducing Input (TSE 2002).
 type Shrinker struct {
 	best    []translate.Step
@@ -31,8 +30,7 @@ type Shrinker struct {
 }
 
 // Execute runs a schedule and returns what it did, if that is less than what it may cost and shows
-// the same; else nil. An error ends the shrinking.
-// The steps that it returns become the shrinker's.
+// the same; else nil. An error ends the shrinking. The steps that it returns become the shrinker's.
 type Execute func(candidate []model.Action, below Cost) ([]translate.Step, error)
 
 // New returns a shrinker that begins with an execution, and runs at most so many others.
@@ -42,8 +40,8 @@ func New(steps []translate.Step, limit int, execute Execute) *Shrinker {
 	}
 }
 
-// Run shrinks until nothing helps any more, or the limit is reached.
-// It ends, since each improvement lowers the cost and executions are limited.
+// Run shrinks until nothing helps any more, or the limit is reached. It ends, since each
+// improvement lowers the cost and executions are limited.
 func (s *Shrinker) Run() error {
 	for improved := true; improved && !s.done(); {
 		improved = false
@@ -94,9 +92,9 @@ func hashOf(candidate []model.Action) uint64 {
 	return h.Sum64()
 }
 
-// parts tries change with ever smaller parts of what there are count of: all, halves,
-// quarters, down to each by itself. Where a change helps, what follows moves up.
-// count is called again after each change, since an improvement changes the number.
+// parts tries change with ever smaller parts of what there are count of: all, halves, quarters,
+// down to each by itself. Where a change helps, what follows moves up. count is called again after
+// each change, since an improvement changes the number.
 func (s *Shrinker) parts(count func() int, change func(from, to int) []model.Action) (improved bool) {
 	for size := count(); size > 0 && !s.done(); size /= 2 {
 		for from := 0; from < count() && !s.done(); {
@@ -110,8 +108,8 @@ func (s *Shrinker) parts(count func() int, change func(from, to int) []model.Act
 	return improved
 }
 
-// choices is a schedule made of parts of the best execution.
-// Blocks refer to the best execution by index, so they are valid until it changes.
+// choices is a schedule made of parts of the best execution. Blocks refer to the best execution by
+// index, so they are valid until it changes.
 func (s *Shrinker) choices(blocks ...block) []model.Action {
 	var list []model.Action
 	for _, b := range blocks {
@@ -122,9 +120,8 @@ func (s *Shrinker) choices(blocks ...block) []model.Action {
 	return list
 }
 
-// Cost is what shrinking makes less, the most important first: preemptions,
-// transitions, the sum of the alternatives taken, switches.
-// Costs are compared from the first element on.
+// Cost is what shrinking makes less, the most important first: preemptions, transitions, the sum of
+// the alternatives taken, switches. Costs are compared from the first element on.
 type Cost [4]int
 
 // CostOf is what an execution costs.
@@ -153,9 +150,8 @@ type block struct {
 }
 
 // blocksOf cuts an execution where another goroutine goes on. The clock and signals are blocks,
-// too, but preempt nobody.
-// Blocks of the environment do not end the turn of a goroutine: a preemption is blamed on the last
-// one.
+// too, but preempt nobody. Blocks of the environment do not end the turn of a goroutine: a
+// preemption is blamed on the last one.
 func blocksOf(steps []translate.Step) []block {
 	var blocks []block
 	last := -1 // block of a goroutine of the program

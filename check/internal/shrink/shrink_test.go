@@ -10,8 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// eventsOf makes a log of words: "a" is a transition of goroutine a, "ab>b" one of b where a and
-// b could have been picked, B if it was to go on after having been blocked; "tick", "early" and
+// eventsOf makes a log of words: "a" is a transition of goroutine a, "ab>b" one of b where a and b
+// could have been picked, B if it was to go on after having been blocked; "tick", "early" and
 // "signal" are the clock and a signal.
 func eventsOf(text string) (events []sut.Event) {
 	for word := range strings.FieldsSeq(text) {

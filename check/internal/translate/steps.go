@@ -5,8 +5,7 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Step is a transition of an execution that was logged with what could have been
-// picked instead.
+// Step is a transition of an execution that was logged with what could have been picked instead.
 type Step struct {
 	model.Action
 	Choices     int  // how many alternatives there were
@@ -19,8 +18,8 @@ type Step struct {
 	Preempts bool
 }
 
-// Steps reads the transitions of a log, which must have been made with WantEnabled.
-// They are in the order of the log. Without WantEnabled no step would be a preemption.
+// Steps reads the transitions of a log, which must have been made with WantEnabled. They are in the
+// order of the log. Without WantEnabled no step would be a preemption.
 func Steps(events []sut.Event) []Step {
 	var steps []Step
 	ticks, canGoOn := 0, false
@@ -47,8 +46,8 @@ func Steps(events []sut.Event) []Step {
 	return steps
 }
 
-// turn tells which goroutine of the program has just run, and how many transitions in a row.
-// A turn of sut.Turn transitions is over: another goroutine may then go on without preempting.
+// turn tells which goroutine of the program has just run, and how many transitions in a row. A turn
+// of sut.Turn transitions is over: another goroutine may then go on without preempting.
 type turn struct {
 	running uint64 // 0: none, or there was something else in between
 	length  int
@@ -73,8 +72,8 @@ func (t *turn) rests(e *sut.Event) bool {
 		(e.Operation == sut.Resume || e.Operation == sut.Begin || t.length >= sut.Turn)
 }
 
-// IsEnvironment reports whether an event is about what is no goroutine of the program:
-// the clock, the senders of signals, the timers of the peers, or the network.
+// IsEnvironment reports whether an event is about what is no goroutine of the program: the clock,
+// the senders of signals, the timers of the peers, or the network.
 func IsEnvironment(e *sut.Event) bool {
 	switch e.Subject {
 	case sut.SignalSource, sut.PeerTimerSource, sut.PeerTimeSource, sut.NetworkSource:

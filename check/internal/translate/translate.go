@@ -12,10 +12,9 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Translator turns schedules of the search into those of a worker and logs of a
-// worker into executions of the search. It reuses its memory: what it returns
-// is valid until its next use.
-// Only one goroutine may use it. A pool hands translators from executor to executor, with what they
+// Translator turns schedules of the search into those of a worker and logs of a worker into
+// executions of the search. It reuses its memory: what it returns is valid until its next use. Only
+// one goroutine may use it. A pool hands translators from executor to executor, with what they
 // hold.
 type Translator struct {
 	execution explore.Execution
@@ -36,8 +35,8 @@ type Translator struct {
 }
 
 // Source is where a log comes from. Most logs begin as the one before of the same worker, and are
-// translated from there on.
-// The zero value is a log of unknown origin, which is translated from the start.
+// translated from there on. The zero value is a log of unknown origin, which is translated from the
+// start.
 type Source struct {
 	worker *sut.Worker
 	number int
@@ -51,8 +50,8 @@ func SourceOf(w *sut.Worker) Source {
 	return s
 }
 
-// span says where in the Translator's slices the part of a transition begins, and what was
-// known there; they are cut only when they have stopped growing.
+// span says where in the Translator's slices the part of a transition begins, and what was known
+// there; they are cut only when they have stopped growing.
 type span struct {
 	lengths
 	event  int // that begins it
@@ -64,8 +63,8 @@ type span struct {
 // lengths are how long the Translator's slices are before an event.
 type lengths struct{ accesses, starts, enabled, needs, pending, intended, partners int }
 
-// pending is an operation that was pending: at the end, or until a transition
-// completed it as that of a partner.
+// pending is an operation that was pending: at the end, or until a transition completed it as that
+// of a partner.
 type pending struct {
 	explore.Pending
 	partner                           bool
@@ -73,8 +72,8 @@ type pending struct {
 	accesses, intended, needs, needed int
 }
 
-// Schedule leaves out the clock, which is not picked but advances by itself.
-// The result shares the translator's memory.
+// Schedule leaves out the clock, which is not picked but advances by itself. The result shares the
+// translator's memory.
 func (t *Translator) Schedule(s explore.Schedule) sut.Schedule {
 	t.prefix = t.prefix[:0]
 	sleepFrom := 0 // s.SleepFrom without the clock's actions
@@ -100,8 +99,8 @@ func (t *Translator) Schedule(s explore.Schedule) sut.Schedule {
 	return out
 }
 
-// guide says how goroutines are picked beyond the prefix.
-// At most one of priorities, partial order, and walk is set.
+// guide says how goroutines are picked beyond the prefix. At most one of priorities, partial order,
+// and walk is set.
 func guide(out *sut.Schedule, s explore.Schedule) {
 	for _, h := range s.Holds {
 		out.Holds = append(out.Holds, sut.Hold(h))
@@ -129,8 +128,8 @@ var rareKinds = [explore.RareKinds]sut.RareKind{
 	explore.EarlyTimer: sut.RareEarlyTimer, explore.SignalArrival: sut.RareSignal,
 }
 
-// Log turns the events of an execution into transitions.
-// from tells how much of the log is the same as before. The rest is translated anew.
+// Log turns the events of an execution into transitions. from tells how much of the log is the same
+// as before. The rest is translated anew.
 func (t *Translator) Log(l *sut.Log, from Source) (explore.Execution, error) {
 	outcome, err := Outcome(l)
 	if err != nil {
@@ -181,9 +180,8 @@ func (t *Translator) lengths() lengths {
 	}
 }
 
-// capacities are how long slices of which transitions have parts can become without moving.
-// If one of them changes, a slice has moved, and the parts of earlier transitions refer to the old
-// one.
+// capacities are how long slices of which transitions have parts can become without moving. If one
+// of them changes, a slice has moved, and the parts of earlier transitions refer to the old one.
 func (t *Translator) capacities() [5]int {
 	return [...]int{cap(t.accesses), cap(t.starts), cap(t.enabled), cap(t.needs), cap(t.partners)}
 }
@@ -244,8 +242,8 @@ func (t *Translator) pend(e *sut.Event, partner bool) {
 	t.pending, t.isPending = append(t.pending, p), true
 }
 
-// need adds a wait condition to what was begun last.
-// A condition with nothing to wait for is left out.
+// need adds a wait condition to what was begun last. A condition with nothing to wait for is left
+// out.
 func (t *Translator) need(e *sut.Event, object uint64) {
 	if e.Ready == 0 {
 		return
@@ -273,8 +271,8 @@ func (t *Translator) intend(e *sut.Event, object uint64) {
 	t.pending[len(t.pending)-1].intended++
 }
 
-// begin begins a transition, which is still what was in its place in the log before; cut sets
-// what it does not return.
+// begin begins a transition, which is still what was in its place in the log before; cut sets what
+// it does not return.
 func (t *Translator) begin(event int) *explore.Transition {
 	list := slices.Grow(t.execution.Transitions, 1)
 	list = list[:len(list)+1]
@@ -311,8 +309,7 @@ func (t *Translator) cut(kept int, before [5]int) {
 }
 
 // cutPending hands each pending operation what it waited for and would have accessed, and tells
-// partners from the others.
-// The slices share the translator's memory, like those of transitions.
+// partners from the others. The slices share the translator's memory, like those of transitions.
 func (t *Translator) cutPending() {
 	t.partners, t.execution.Pending = t.partners[:0], t.execution.Pending[:0]
 	for i := range t.pending {
@@ -341,8 +338,7 @@ func access(e *sut.Event, object uint64) explore.Access {
 	return a
 }
 
-// Outcome maps how an execution ended; an error is an end that says
-// nothing about the program.
+// Outcome maps how an execution ended; an error is an end that says nothing about the program.
 func Outcome(l *sut.Log) (explore.Outcome, error) {
 	switch l.Outcome {
 	case sut.Completed:
@@ -372,8 +368,8 @@ func Outcome(l *sut.Log) (explore.Outcome, error) {
 	return 0, fmt.Errorf("the worker reported an impossible outcome: %v", l.Outcome)
 }
 
-// Size is about how many bytes a translator holds.
-// The size counts capacities, since that is what a kept translator takes.
+// Size is about how many bytes a translator holds. The size counts capacities, since that is what a
+// kept translator takes.
 func (t *Translator) Size() int {
 	accesses, pendings := cap(t.accesses)+cap(t.intended), cap(t.pending)
 	return cap(t.execution.Transitions)*int(unsafe.Sizeof(explore.Transition{})) +

@@ -81,8 +81,8 @@ func lengthen(random *rand.Rand, log *sut.Log, n int) {
 // admitted is what has been admitted to a log, as far as what comes next may belong to it.
 type admitted struct{ transition, pending bool }
 
-// admits goes on to an event, unless it is one that the reader of the worker's memory does not
-// let through there.
+// admits goes on to an event, unless it is one that the reader of the worker's memory does not let
+// through there.
 func (p *admitted) admits(e sut.Event) bool {
 	begins := e.Kind == sut.Stepped || e.Kind == sut.Ticked && e.Tick() != sut.TickEarly
 	if e.Kind == sut.Stepped && e.Number >= e.Choices || e.Kind == sut.Intended && !p.pending ||
