@@ -38,7 +38,7 @@ func startShared(t *testing.T, socket string, flags ...string) (pid int) {
 		<-ended
 	})
 	testkit.Await(t, "the shared daemon listens", func() bool {
-		status, err := AskShared(socket)
+		status, err := SharedDaemon{Socket: socket}.Status()
 		return err == nil && status.PID == process.Process.Pid
 	})
 	return process.Process.Pid
@@ -60,7 +60,7 @@ func dial(t testing.TB, socket string) *Client {
 
 func askShared(t testing.TB, socket string) SharedStatus {
 	t.Helper()
-	status, err := AskShared(socket)
+	status, err := SharedDaemon{Socket: socket}.Status()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,14 +111,15 @@ func TestSharedDaemon(t *testing.T) {
 	if err := g.Restore(testContext(t), first); err != nil {
 		t.Errorf("another client's end has ended an image: %v", err)
 	}
-	if err := StopShared(socket, false); err == nil || !strings.Contains(err.Error(), "it has 2 clients") {
+	err := SharedDaemon{Socket: socket}.Stop(false)
+	if err == nil || !strings.Contains(err.Error(), "it has 2 clients") {
 		t.Errorf("stop with clients: %v", err)
 	}
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
 	testkit.Await(t, "the first client's group has ended", func() bool { return len(find("merecat")) == 1 })
-	if err := StopShared(socket, true); err != nil {
+	if err := (SharedDaemon{Socket: socket}).Stop(true); err != nil {
 		t.Error(err)
 	}
 	if err := h.Quiesce(testContext(t), nil); !errors.Is(err, ErrDaemonDied) {
@@ -168,7 +169,8 @@ func TestSharedDaemonIsKilled(t *testing.T) {
 	if err := g.Restore(testContext(t), savedGroup(t, g)); err != nil {
 		t.Errorf("the client does not go on: %v", err)
 	}
-	if _, err := AskShared(socket); err == nil || !strings.Contains(err.Error(), "tandem ckptd start") {
+	_, err := SharedDaemon{Socket: socket}.Status()
+	if err == nil || !strings.Contains(err.Error(), "tandem ckptd start") {
 		t.Errorf("status without a daemon: %v", err)
 	}
 	startShared(t, socket)

@@ -28,7 +28,7 @@ type SharedDaemon struct {
 // DefaultDaemon is the shared daemon that is meant where nothing is said.
 func DefaultDaemon() SharedDaemon {
 	return SharedDaemon{
-		Socket: DefaultSocket, MaxClients: DefaultMaxClients,
+		Socket: defaultSocket, MaxClients: DefaultMaxClients,
 		MaxBytes: DefaultMaxBytes, MaxImages: DefaultMaxImages,
 	}
 }
@@ -109,9 +109,3 @@ func openLog(file string) (*os.File, error) {
 	}
 	return f, os.Remove(f.Name())
 }
-
-// Status asks the daemon for its clients and what it has for each.
-func (d SharedDaemon) Status() (SharedStatus, error) { return AskShared(d.Socket) }
-
-// Stop stops the daemon. With force it does so even if it has clients, whose peers end then.
-func (d SharedDaemon) Stop(force bool) error { return StopShared(d.Socket, force) }

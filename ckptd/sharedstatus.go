@@ -17,8 +17,8 @@ type (
 	SharedStatus  = shared.Status
 )
 
-// DefaultSocket is where a shared daemon listens if it is not told otherwise.
-const DefaultSocket = "/run/tandem-ckptd.socket"
+// defaultSocket is where a shared daemon listens if it is not told otherwise.
+const defaultSocket = "/run/tandem-ckptd.socket"
 
 // connectToDaemon connects to the socket of a shared daemon of this user or root. A daemon of
 // somebody else could be given anything, and say anything.
@@ -43,10 +43,10 @@ func connectToDaemon(socket string) (int, error) {
 	return connection, nil
 }
 
-// AskShared asks the shared daemon that listens at a socket for its status. It is one request over
-// a connection of its own.
-func AskShared(socket string) (s SharedStatus, err error) {
-	connection, err := connectToDaemon(socket)
+// Status asks the daemon for its clients and what it has for each. It is one request over a
+// connection of its own.
+func (d SharedDaemon) Status() (s SharedStatus, err error) {
+	connection, err := connectToDaemon(d.Socket)
 	if err != nil {
 		return s, err
 	}
@@ -56,21 +56,20 @@ func AskShared(socket string) (s SharedStatus, err error) {
 		err = wire.ReadStatus(a.Descriptors, &s)
 	}
 	if err != nil {
-		return s, fmt.Errorf("the status of the checkpoint daemon at %s: %w", socket, err)
+		return s, fmt.Errorf("the status of the checkpoint daemon at %s: %w", d.Socket, err)
 	}
 	return s, nil
 }
 
-// StopShared stops the shared daemon that listens at a socket, and returns when it has ended. With
-// force it ends its clients' daemons, without it must have no clients. The end is awaited by a
-// pidfd, since the process is not a child.
-func StopShared(socket string, force bool) error {
-	connection, err := connectToDaemon(socket)
+// Stop stops the daemon, and returns when it has ended. With force it does so even if it has
+// clients, whose peers end then. The end is awaited by a pidfd, since the process is not a child.
+func (d SharedDaemon) Stop(force bool) error {
+	connection, err := connectToDaemon(d.Socket)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(connection)
-	status, err := AskShared(socket)
+	status, err := d.Status()
 	if err != nil {
 		return err
 	}
@@ -81,7 +80,7 @@ func StopShared(socket string, force bool) error {
 	defer unix.Close(pidfd)
 	if _, err := wire.Ask(connection, 1, wire.Request{Operation: wire.OpStop, Force: force},
 		nil); err != nil {
-		return fmt.Errorf("stop the checkpoint daemon at %s: %w", socket, err)
+		return fmt.Errorf("stop the checkpoint daemon at %s: %w", d.Socket, err)
 	}
 	if !sys.AwaitExit(pidfd, 2*wire.Patience) {
 		return fmt.Errorf("process %d of the checkpoint daemon was told to stop, and has not ended",
