@@ -57,6 +57,21 @@ func AwaitReadable(fd int, most time.Duration) (bool, error) {
 	return n > 0, err
 }
 
+// DuplicateOf returns a descriptor of the same description as one of another process has. What is
+// done with it, the other process sees.
+func DuplicateOf(pid, number int) (int, error) {
+	fd := -1
+	process, err := unix.PidfdOpen(pid, 0)
+	if err == nil {
+		defer unix.Close(process)
+		fd, err = unix.PidfdGetfd(process, number, 0)
+	}
+	if err != nil {
+		return -1, fmt.Errorf("duplicate descriptor %d of process %d: %w", number, pid, err)
+	}
+	return fd, nil
+}
+
 // MemoryFile makes a file in memory that holds pieces, one after the other. It has no place in any
 // directory, so that it can be handed over as a descriptor only, and ends with its last one. The
 // name is for people who look into /proc.

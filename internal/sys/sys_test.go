@@ -120,3 +120,42 @@ func TestBorrow(t *testing.T) {
 	giveBack()
 	giveBackToo()
 }
+
+// TestDuplicateOf: the duplicate leads to what the descriptor of the other process does, and does
+// not end with it.
+func TestDuplicateOf(t *testing.T) {
+	c := exec.Command("cat")
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := DuplicateOf(c.Process.Pid, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := DuplicateOf(c.Process.Pid, 1000); !errors.Is(err, unix.EBADF) {
+		t.Errorf("a descriptor that there is not: %v", err)
+	}
+	in.Close()
+	if _, err := c.Process.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := DuplicateOf(c.Process.Pid, 1); !errors.Is(err, unix.ESRCH) {
+		t.Errorf("a process that there is not: %v", err)
+	}
+	if _, err := unix.Write(fd, []byte("written")); err != nil {
+		t.Error(err)
+	}
+	unix.Close(fd)
+	if text, err := io.ReadAll(out); err != nil || string(text) != "written" {
+		t.Errorf("%q, %v", text, err)
+	}
+	out.Close()
+}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
@@ -216,17 +217,12 @@ func (o *ownersIn) defers(listener uint32) (yes bool) {
 
 // defersAccept tells whether a listener, which is a descriptor of a process, has TCP_DEFER_ACCEPT.
 func defersAccept(pid, descriptor int) (bool, error) {
-	process, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return false, procfs.ReadError("pidfd", err)
-	}
-	defer unix.Close(process)
-	fd, err := unix.PidfdGetfd(process, descriptor, 0)
-	if err == unix.EBADF || err == unix.ESRCH { // it was closed meanwhile
+	fd, err := sys.DuplicateOf(pid, descriptor)
+	if errors.Is(err, unix.EBADF) || errors.Is(err, unix.ESRCH) { // it was closed meanwhile
 		return false, procfs.ErrGone
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at a listener of process %d: %w", pid, err)
+		return false, fmt.Errorf("look at a listener: %w", err)
 	}
 	defer unix.Close(fd)
 	seconds, err := unix.GetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT)

@@ -140,19 +140,13 @@ func eachSocket(network *os.File, sockets map[string]connection, do func(fd int,
 	return nil
 }
 
-// withDescriptor calls do with a copy of another process's descriptor. It is a descriptor of the
-// same description, so what is done with it the other process sees.
+// withDescriptor calls do with a duplicate of another process's descriptor.
 func withDescriptor(pid int, name string, do func(fd int) error) error {
 	number, err := strconv.Atoi(name)
 	if err != nil {
 		return err
 	}
-	process, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(process)
-	fd, err := unix.PidfdGetfd(process, number, 0)
+	fd, err := sys.DuplicateOf(pid, number)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/osthread"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
@@ -65,12 +66,7 @@ func enterClock(p *Frozen, clock *os.File) (err error) {
 	}
 	number := func(at uint64) uint64 { return uint64(binary.NativeEndian.Uint32(b.Program.Read(at, 4))) }
 	ends := [2]uint64{number(pair), number(pair + 4)}
-	pidfd, err := unix.PidfdOpen(p.PID, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(pidfd)
-	ours, err := unix.PidfdGetfd(pidfd, int(ends[1]), 0)
+	ours, err := sys.DuplicateOf(p.PID, int(ends[1]))
 	if err != nil {
 		return err
 	}

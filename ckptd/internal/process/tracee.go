@@ -11,6 +11,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 )
@@ -102,12 +103,7 @@ func (t tracee) lost(inner int64) func() bool {
 // or made, and has it start a batch that receives them. A descriptor can only be sent by somebody
 // who has it, and be received by a call of the process: no call gives one to another process.
 func (t tracee) deliver(b *tracer.Batch, end int, fds []int) error {
-	pidfd, err := unix.PidfdOpen(t.pid, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(pidfd)
-	ours, err := unix.PidfdGetfd(pidfd, end, 0)
+	ours, err := sys.DuplicateOf(t.pid, end)
 	if err != nil {
 		return err
 	}
