@@ -13,9 +13,9 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 )
 
-// MinVersion is the oldest version that can dump TCP sockets on Linux 6.16 and later. An older one
+// minVersion is the oldest version that can dump TCP sockets on Linux 6.16 and later. An older one
 // saves a group without a word and cannot bring it back.
-const MinVersion = "4.2"
+const minVersion = "4.2"
 
 // InstallHint says how to get a CRIU.
 const InstallHint = "run `tandem doctor --fix`, or scripts/install-criu.sh"
@@ -60,11 +60,11 @@ func Version(file string) (string, error) {
 	for line := range strings.Lines(string(out)) {
 		if rest, ok := strings.CutPrefix(line, "Version:"); ok {
 			version := strings.TrimSpace(rest)
-			if OlderThan(version, MinVersion) {
+			if isOlder(version, minVersion) {
 				return "", fmt.Errorf(
 					"%w: %s is version %s, and before %s no TCP socket can be checkpointed on Linux 6.16 "+
 						"and later: %s",
-					wire.ErrNoCRIU, file, version, MinVersion, InstallHint)
+					wire.ErrNoCRIU, file, version, minVersion, InstallHint)
 			}
 			return version, nil
 		}
@@ -73,9 +73,9 @@ func Version(file string) (string, error) {
 		InstallHint)
 }
 
-// OlderThan compares versions by their numbers; one that is not made of numbers counts as old. A
+// isOlder compares versions by their numbers; one that is not made of numbers counts as old. A
 // number that is missing counts as 0.
-func OlderThan(version, than string) bool {
+func isOlder(version, than string) bool {
 	a, b := strings.Split(version, "."), strings.Split(than, ".")
 	for i := range b {
 		want, _ := strconv.Atoi(b[i])

@@ -138,7 +138,7 @@ func (h *groupHost) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.runs.close()
-	if err := h.layout.unmount(); err != nil {
+	if err := h.layout.close(); err != nil {
 		return err // and remove nothing below what is mounted
 	}
 	return errors.Join(h.files.store.RemoveGroup(h.id), h.layout.remove())

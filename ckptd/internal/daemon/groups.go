@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -23,14 +24,14 @@ func newGroups() *groups { return &groups{all: map[uint64]*groupHost{}} }
 
 // add makes room for one more group, which is made for an id that no other one has had. It is found
 // from then on.
-func (g *groups) add(make func(id uint64) *groupHost) (*groupHost, error) {
+func (g *groups) add(create func(id uint64) *groupHost) (*groupHost, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.all) >= wire.MaxGroups {
 		return nil, fmt.Errorf("%d groups run already: close some", wire.MaxGroups)
 	}
 	g.last++
-	h := make(g.last)
+	h := create(g.last)
 	g.all[h.id] = h
 	return h, nil
 }
@@ -61,6 +62,6 @@ func (g *groups) status() []wire.GroupStatus {
 	for _, h := range g.all {
 		list = append(list, h.status())
 	}
-	slices.SortFunc(list, func(a, b wire.GroupStatus) int { return int(a.ID) - int(b.ID) })
+	slices.SortFunc(list, func(a, b wire.GroupStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }

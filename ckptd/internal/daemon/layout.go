@@ -165,9 +165,9 @@ func writeFile(path string, f peers.File, changed time.Time) error {
 	return os.Chtimes(path, changed, changed)
 }
 
-// unmount takes away what the daemon has mounted for the group, and closes the counters. What is
+// close closes the counters, and takes away what the daemon has mounted for the group. What is
 // still mounted must not be removed below: it is the machine's.
-func (l *layout) unmount() error {
+func (l *layout) close() error {
 	if l.counters != nil {
 		l.counters.Close()
 	}

@@ -173,12 +173,12 @@ func (s *Survey) describeOnce(d *Descriptor, f openFile, others []openFile) (des
 
 // locking has a description locked as soon as it is made. A lock of a description is held through
 // any of its descriptors, so the daemon can take it for the process.
-func (f openFile) locking(make opener) opener {
+func (f openFile) locking(open opener) opener {
 	if len(f.locks) == 0 {
-		return make
+		return open
 	}
 	return func(of *Making) (int, error) {
-		fd, err := make(of)
+		fd, err := open(of)
 		for _, l := range f.locks {
 			if err == nil {
 				err = l.lockDescription(fd)

@@ -378,7 +378,7 @@ func (s *socket) endRepair(fd int) error {
 // knows that it is there; to find it a second time would be another thing that happens.
 func awaitStates(all []*socket, fds []int) error {
 	const patience = 5 * time.Second
-	begin := time.Now()
+	began := time.Now()
 	for n, s := range all {
 		for {
 			info, err := unix.GetsockoptTCPInfo(fds[n], unix.IPPROTO_TCP, unix.TCP_INFO)
@@ -388,7 +388,7 @@ func awaitStates(all []*socket, fds []int) error {
 			if info.State == s.state {
 				break
 			}
-			if time.Since(begin) > patience {
+			if time.Since(began) > patience {
 				return fmt.Errorf("a socket of %v made again is in state %d of TCP, and was in %d", s.local,
 					info.State, s.state)
 			}

@@ -47,12 +47,12 @@ func Compare(pid, parent int, common []Region, without Region) (d Difference, er
 // where they are, and not by what they hold.
 func differs(own, parents uint64) bool {
 	const number = 1<<55 - 1 // of the page in the memory of the machine; 0: it is hidden
-	return own&Present == 0 || parents&Present == 0 || own&number != parents&number || own&number == 0
+	return own&present == 0 || parents&present == 0 || own&number != parents&number || own&number == 0
 }
 
 // isEmptied tells whether a process has no page of its own any more. Then it reads zeros there, or
 // what the file has.
-func isEmptied(own, _ uint64) bool { return own&(Present|Swapped) == 0 || own&OfFile != 0 }
+func isEmptied(own, _ uint64) bool { return own&(present|swapped) == 0 || own&ofFile != 0 }
 
 // comparison compares the pages of a process with those of its parent.
 type comparison struct {
@@ -81,7 +81,7 @@ func (c *comparison) runs(all []Region, wanted func(own, parents uint64) bool, o
 					end = min(end, c.common[next].From)
 				}
 				if outside {
-					found = AppendRegion(found, Region{r.From, end})
+					found = appendRegion(found, Region{r.From, end})
 				}
 				r.From = end
 				continue
@@ -99,7 +99,7 @@ func (c *comparison) runs(all []Region, wanted func(own, parents uint64) bool, o
 				if wanted(binary.NativeEndian.Uint64(entries[0][8*n:]),
 					binary.NativeEndian.Uint64(entries[1][8*n:])) {
 					at := r.From + uint64(n)*PageSize
-					found = AppendRegion(found, Region{at, at + PageSize})
+					found = appendRegion(found, Region{at, at + PageSize})
 				}
 			}
 			r.From = end

@@ -72,19 +72,19 @@ func OwnPages(pid int, without Region) (own []Region, err error) {
 		for _, f := range found[:n] {
 			// other memory may lie beside it
 			if f.to > without.From && f.from < without.To {
-				own = AppendRegion(own, Region{f.from, min(f.to, max(f.from, without.From))})
+				own = appendRegion(own, Region{f.from, min(f.to, max(f.from, without.From))})
 				f.from = max(f.from, min(f.to, without.To))
 			}
-			own = AppendRegion(own, Region{f.from, f.to})
+			own = appendRegion(own, Region{f.from, f.to})
 		}
 		a.start = a.walked
 	}
 	return own, nil
 }
 
-// AppendRegion adds a region behind all others. It joins regions that touch, and leaves out empty
+// appendRegion adds a region behind all others. It joins regions that touch, and leaves out empty
 // ones, so that two lists of the same pages are equal.
-func AppendRegion(all []Region, r Region) []Region {
+func appendRegion(all []Region, r Region) []Region {
 	switch last := len(all) - 1; {
 	case r.From >= r.To:
 	case last >= 0 && all[last].To == r.From:
@@ -157,12 +157,12 @@ func Sizes(pid int) (sizes [3]string, err error) {
 }
 
 // Bits of an entry of /proc/PID/pagemap: Documentation/admin-guide/mm/pagemap.rst. A page is in
-// memory (Present), or swapped out, and it may be that of a file, which the process has not
+// memory (present), or swapped out, and it may be that of a file, which the process has not
 // changed.
 const (
-	Present   = 1 << 63
-	Swapped   = 1 << 62
-	OfFile    = 1 << 61
+	present   = 1 << 63
+	swapped   = 1 << 62
+	ofFile    = 1 << 61
 	exclusive = 1 << 56 // no other process has the page
 )
 
@@ -172,7 +172,7 @@ const (
 func OwnRuns(entries []byte) func(yield func(first, run uint64) bool) {
 	own := func(n uint64) bool {
 		e := binary.NativeEndian.Uint64(entries[8*n:])
-		return e&(Present|Swapped) != 0 && e&OfFile == 0
+		return e&(present|swapped) != 0 && e&ofFile == 0
 	}
 	count := uint64(len(entries) / 8)
 	return func(yield func(first, run uint64) bool) {

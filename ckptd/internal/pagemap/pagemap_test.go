@@ -34,7 +34,7 @@ func TestOwnPages(t *testing.T) {
 			switch random.IntN(3) {
 			case 0:
 				memory[n*size] = 1
-				want = AppendRegion(want, Region{address, address + uint64(size)})
+				want = appendRegion(want, Region{address, address + uint64(size)})
 			case 1: // the empty page that all processes share
 				_ = memory[n*size]
 			}
@@ -70,7 +70,7 @@ func TestOwnPages(t *testing.T) {
 // within are the parts of regions that lie between two addresses.
 func within(all []Region, from, end uint64) (part []Region) {
 	for _, r := range all {
-		part = AppendRegion(part, Region{max(r.From, from), min(r.To, end)})
+		part = appendRegion(part, Region{max(r.From, from), min(r.To, end)})
 	}
 	return part
 }
@@ -108,9 +108,9 @@ func TestOwnRuns(t *testing.T) {
 		var entries []byte
 		var want, got []uint64
 		for n := range random.Uint64N(20) {
-			e := []uint64{0, Present, Swapped, Present | OfFile,
-				OfFile}[random.IntN(5)]
-			if e == Present || e == Swapped {
+			e := []uint64{0, present, swapped, present | ofFile,
+				ofFile}[random.IntN(5)]
+			if e == present || e == swapped {
 				want = append(want, n)
 			}
 			entries = binary.NativeEndian.AppendUint64(entries, e)
@@ -166,13 +166,13 @@ func TestDiffers(t *testing.T) {
 		own, parents     uint64
 		differs, emptied bool
 	}{
-		{Present | 7, Present | 7, false, false},
-		{Present | 7, Present | 8, true, false},
-		{Present, Present, true, false}, // the numbers are hidden
-		{Swapped | 7, Present | 7, true, false},
-		{Present | 7, Swapped | 7, true, false},
-		{0, Present | 7, true, true},
-		{Present | OfFile | 7, Present | 7, false, true},
+		{present | 7, present | 7, false, false},
+		{present | 7, present | 8, true, false},
+		{present, present, true, false}, // the numbers are hidden
+		{swapped | 7, present | 7, true, false},
+		{present | 7, swapped | 7, true, false},
+		{0, present | 7, true, true},
+		{present | ofFile | 7, present | 7, false, true},
 	} {
 		if got := differs(test.own, test.parents); got != test.differs {
 			t.Errorf("%x differs from %x: %t", test.own, test.parents, got)
