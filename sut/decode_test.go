@@ -81,7 +81,7 @@ func FuzzInput(f *testing.F) {
 		opens := in.Opens()
 		if !opens && (in.Kind < model.Connect || in.Kind > model.Close) || in.Conn < 0 && !opens ||
 			(in.Addr != "") != opens ||
-			in.Behaviour < 0 || in.Behaviour >= MaxBehaviours || in.Behaviour > 0 && !opens {
+			in.Behaviour < 0 || in.Behaviour >= maxBehaviours || in.Behaviour > 0 && !opens {
 			t.Errorf("an impossible input: %+v", in)
 		}
 		if k := min(sent, len(in.Data)); len(in.Data) > abi.ExchangeBytes ||

@@ -78,8 +78,8 @@ const (
 // MaxSignals is how many kinds of signals can arrive.
 const MaxSignals = abi.MaxSignals
 
-// MaxBehaviours is how many ways peers can behave in.
-const MaxBehaviours = 1 << 12
+// maxBehaviours is how many ways peers can behave in.
+const maxBehaviours = 1 << 12
 
 // SignalSource is the goroutine that stands for the senders of the signals that arrive.
 const SignalSource uint64 = abi.SignalSource
@@ -128,8 +128,8 @@ func (e Environment) describe(sh *abi.SharedEnvironment) error {
 	if err := e.describeFaults(sh); err != nil {
 		return err
 	}
-	if e.Behaviours < 0 || e.Behaviours > MaxBehaviours {
-		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", e.Behaviours, MaxBehaviours)
+	if e.Behaviours < 0 || e.Behaviours > maxBehaviours {
+		return fmt.Errorf("the peers can behave in %d ways: %d is the limit", e.Behaviours, maxBehaviours)
 	}
 	sh.Behaviours, sh.Clients = uint64(e.Behaviours), uint64(max(e.Clients, 0))
 	sh.PeerTimers = uint64(max(e.PeerTimers, 0))

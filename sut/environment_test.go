@@ -12,7 +12,7 @@ func TestEnvironmentsThatCannotBe(t *testing.T) {
 	for want, w := range map[string]Environment{
 		"is longer than":          {Hostname: strings.Repeat("x", abi.HostnameBytes+1)},
 		"signals can arrive":      {Signals: make([]syscall.Signal, MaxSignals+1)},
-		"the peers can behave in": {Behaviours: MaxBehaviours + 1},
+		"the peers can behave in": {Behaviours: maxBehaviours + 1},
 		"in -1 ways":              {Behaviours: -1},
 	} {
 		if err := w.describe(&abi.SharedEnvironment{}); err == nil || !strings.Contains(err.Error(), want) {
@@ -20,8 +20,8 @@ func TestEnvironmentsThatCannotBe(t *testing.T) {
 		}
 	}
 	var sh abi.SharedEnvironment
-	if err := (Environment{Behaviours: MaxBehaviours}).describe(&sh); err != nil ||
-		sh.Behaviours != MaxBehaviours {
+	if err := (Environment{Behaviours: maxBehaviours}).describe(&sh); err != nil ||
+		sh.Behaviours != maxBehaviours {
 		t.Errorf("%d behaviours: %v", sh.Behaviours, err)
 	}
 }

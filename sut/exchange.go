@@ -32,7 +32,7 @@ func readInput(s *abi.Shared) (model.Input, error) {
 	in := model.Input{Kind: kind, Conn: int(h.Connection), Data: s.Data[:h.Length:h.Length]}
 	switch h.Kind {
 	case abi.ExchangeConnect, abi.ExchangeListen:
-		if in.Conn, in.Behaviour = 0, int(h.Connection); in.Behaviour >= MaxBehaviours {
+		if in.Conn, in.Behaviour = 0, int(h.Connection); in.Behaviour >= maxBehaviours {
 			return model.Input{}, damage("a request is for behaviour %d of the peers", in.Behaviour)
 		}
 		address, err := readAddress(h.Address, in.Data)
