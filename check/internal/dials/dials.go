@@ -234,14 +234,14 @@ func (s *Set) merged(at target) target {
 // result is what the program got. Two merged targets may have failed differently. The greater error
 // number is shown, which is an arbitrary choice but always the same one.
 func (s *Set) result(missing target) string {
+	if missing.name != "" {
+		return "no such host"
+	}
 	var results []syscall.Errno
 	for at, result := range s.failed {
 		if s.merged(at) == missing {
 			results = append(results, result)
 		}
-	}
-	if missing.name != "" {
-		return "no such host"
 	}
 	return cmp.Or(slices.Max(results).Error(), "connection refused")
 }
