@@ -3,6 +3,9 @@
 //
 //	tandem check . -- async-ticker-deadlock [-fixed]
 //	tandem check . --leaks -- async-ticker-leak [-fixed]
+//
+// It is ../clock/idle.go with the timers of a Go before 1.23: those follow from the go line in the
+// go.mod of the main module, so that this is a module of its own.
 package main
 
 import (
