@@ -40,17 +40,7 @@ func main() {}
 }
 
 func TestMeasure(t *testing.T) {
-	root := t.TempDir()
-	for name, text := range project {
-		name = filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h, err := Measure(root)
+	h, err := Measure(write(t, project))
 	if err != nil {
 		t.Fatal(err)
 	}
