@@ -95,14 +95,7 @@ func TestTimesComeBack(t *testing.T) {
 		}
 		r := example()
 		r.Exchanges = append(r.Exchanges, e)
-		text, err := encode(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := decode(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		back := roundTrip(t, r)
 		if diff := cmp.Diff(e, back.Exchanges[len(back.Exchanges)-1]); diff != "" {
 			t.Fatalf("(-written +read):\n%s", diff)
 		}
