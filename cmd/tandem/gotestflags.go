@@ -13,6 +13,7 @@ import (
 type goFlag struct {
 	isBool  bool   // its value can be left out, and is part of the same argument
 	ignored string // a value that changes nothing here
+	always  bool   // refused whatever its value
 	instead string // why it is refused, and what to use
 }
 
@@ -30,6 +31,7 @@ const (
 // goFlags are the flags of go test and go build by name, but for those that tandem test has itself.
 // So a user of go test is told what to do, and never just that there is no such flag.
 var goFlags = map[string]goFlag{
+	"C":                    {instead: "change to the directory before"},
 	"a":                    {isBool: true, instead: "packages are built anew when they have changed"},
 	"args":                 {isBool: true, instead: "give arguments of the tests after --"},
 	"artifacts":            {isBool: true, instead: "files that tests write do not last"},
@@ -42,7 +44,6 @@ var goFlags = map[string]goFlag{
 	"blockprofilerate":     {instead: noProfiles},
 	"buildmode":            {instead: ownToolchain},
 	"buildvcs":             {isBool: true, instead: byGOFLAGS},
-	"C":                    {instead: "change to the directory before"},
 	"compiler":             {instead: ownToolchain},
 	"count":                {ignored: "1", instead: "a schedule is run once: --executions bounds how many"},
 	"cover":                {isBool: true, instead: noCoverage},
@@ -66,20 +67,20 @@ var goFlags = map[string]goFlag{
 	"list":                 {instead: "go test lists tests"},
 	"memprofile":           {instead: noProfiles},
 	"memprofilerate":       {instead: noProfiles},
+	"mod":                  {instead: byGOFLAGS},
 	"modcacherw":           {isBool: true, instead: byGOFLAGS},
 	"modfile":              {instead: byGOFLAGS},
-	"mod":                  {instead: byGOFLAGS},
 	"msan":                 {isBool: true, instead: "programs that need cgo cannot be checked"},
-	"mutexprofilefraction": {instead: noProfiles},
 	"mutexprofile":         {instead: noProfiles},
+	"mutexprofilefraction": {instead: noProfiles},
 	"n":                    {isBool: true, instead: "--verbose says more of what happens"},
 	"o":                    {instead: "counterexamples are named after their tests"},
 	"outputdir":            {instead: noProfiles},
 	"overlay":              {instead: byGOFLAGS},
+	"p":                    {instead: "one package is checked after the other: --workers is for executions"},
 	"parallel":             {instead: "parallel subtests are checked by themselves, or --together"},
 	"pgo":                  {instead: byGOFLAGS},
 	"pkgdir":               {instead: ownToolchain},
-	"p":                    {instead: "one package is checked after the other: --workers is for executions"},
 	"race":                 {isBool: true, ignored: "true", instead: "--races says where to look"},
 	"shuffle":              {ignored: "off", instead: "each test is checked by itself, in no order"},
 	"toolexec":             {instead: ownToolchain},
@@ -122,7 +123,7 @@ func likeGoTest(args []string) ([]string, error) {
 		}
 		known, ok := goFlags[name]
 		if strings.HasPrefix(name, "test.") {
-			known, ok = goFlag{isBool: true, instead: testBinary}, true
+			known, ok = goFlag{isBool: true, always: true, instead: testBinary}, true
 		}
 		if !ok {
 			list = append(list, arg) // a shorthand, or nothing that there is
@@ -149,8 +150,7 @@ func (f goFlag) translate(name, value string) ([]string, error) {
 	if on, err := strconv.ParseBool(value); f.isBool && err == nil {
 		value = strconv.FormatBool(on) // 1 and T are true, too
 	}
-	// A value of a flag of the test binary is none of its own: see testBinary.
-	if f.ignored != "" && value == f.ignored || f.isBool && value == "false" && f.instead != testBinary {
+	if !f.always && (f.ignored != "" && value == f.ignored || f.isBool && value == "false") {
 		return nil, nil
 	}
 	shown := "-" + name
