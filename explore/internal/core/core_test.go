@@ -190,3 +190,34 @@ func TestEncode(t *testing.T) {
 		}
 	})
 }
+
+// TestContest: an object is contested if two of its accesses are by different goroutines, and one
+// of them all changes it.
+func TestContest(t *testing.T) {
+	type access struct {
+		by      GoroutineID
+		object  ObjectID
+		changes bool
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) access {
+			return access{GoroutineID(rapid.IntRange(0, 2).Draw(t, "by")),
+				ObjectID(rapid.IntRange(0, 2).Draw(t, "object")), rapid.Bool().Draw(t, "changes")}
+		}), 0, 8).Draw(t, "accesses")
+		var c Contest
+		for _, a := range list {
+			c.Add(a.by, a.object, a.changes)
+		}
+		for o := range ObjectID(4) {
+			by, changed := map[GoroutineID]bool{}, false
+			for _, a := range list {
+				if a.object == o {
+					by[a.by], changed = true, changed || a.changes
+				}
+			}
+			if got, want := c.Contested(o), o != 0 && len(by) > 1 && changed; got != want {
+				t.Fatalf("object %d is contested: %t, want %t", o, got, want)
+			}
+		}
+	})
+}

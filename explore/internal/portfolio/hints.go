@@ -48,6 +48,12 @@ type touch struct {
 	object    core.ObjectID
 }
 
+// visit is that a goroutine comes to a place in the code.
+type visit struct {
+	goroutine core.GoroutineID
+	place     uint64
+}
+
 // Bounds on what is looked at.
 const (
 	mostClocks = 1 << 24 // transitions x goroutines
@@ -141,25 +147,17 @@ func (f *finder) order() {
 // contest finds the transitions that access what several goroutines do. Only the last of them is in
 // a race with what comes after it, but what comes before may be overtaken with it.
 func (f *finder) contest() {
-	type use struct {
-		by              core.GoroutineID
-		shared, changed bool
-	}
-	uses := map[core.ObjectID]use{}
+	var contest core.Contest
 	for i := range f.e.Transitions {
 		x := &f.e.Transitions[i]
 		for _, a := range x.Accesses {
-			u, known := uses[a.Object]
-			u.shared = u.shared || known && u.by != x.Goroutine
-			u.changed = u.changed || a.Kind != core.Read
-			u.by = x.Goroutine
-			uses[a.Object] = u
+			contest.Add(x.Goroutine, a.Object, a.Kind != core.Read)
 		}
 	}
 	for i := range f.e.Transitions {
 		x := &f.e.Transitions[i]
 		f.reach[i].contested = !x.Barrier && slices.ContainsFunc(x.Accesses, func(a core.Access) bool {
-			return a.Object != 0 && uses[a.Object].shared && uses[a.Object].changed
+			return contest.Contested(a.Object)
 		})
 	}
 }
@@ -176,7 +174,7 @@ type class struct {
 // classify puts the transitions that may be overtaken into classes.
 func (f *finder) classify() {
 	known := map[uint64]*class{}
-	seen := map[touch]bool{} // of a place by a goroutine
+	seen := map[visit]bool{}
 	for i := range f.reach {
 		r, x := &f.reach[i], &f.e.Transitions[i]
 		if !r.first && !r.second && !r.contested {
@@ -194,7 +192,7 @@ func (f *finder) classify() {
 			c.events = append(c.events, i)
 		}
 		c.promise = max(c.promise, r.promise())
-		at := touch{x.Goroutine, core.ObjectID(x.Place)}
+		at := visit{x.Goroutine, x.Place}
 		if !seen[at] && len(c.goroutines) < core.MaxHolds {
 			c.goroutines = append(c.goroutines, i)
 		}
@@ -270,12 +268,12 @@ func (f *finder) races() {
 			f.reach[i].again = f.reach[i].again || f.touched[t]
 			f.touched[t] = true
 		}
-		f.note(races, i, len(x.Needs) == 0 && writes(x.Accesses))
+		f.noteRaces(races, i, len(x.Needs) == 0 && writes(x.Accesses))
 	}
 	for i := range f.e.Pending {
 		p := &f.e.Pending[i]
 		if races, err := f.trace.PendingRaces(p, false); err == nil {
-			f.note(races, -1, len(p.Needs) == 0 && writes(p.Accesses))
+			f.noteRaces(races, -1, len(p.Needs) == 0 && writes(p.Accesses))
 		}
 	}
 }
@@ -284,8 +282,9 @@ func writes(list []core.Access) bool {
 	return slices.ContainsFunc(list, func(a core.Access) bool { return a.Kind == core.Write })
 }
 
-// note notes races with a transition that waits for nothing, or does; -1 for a pending operation.
-func (f *finder) note(races []trace.Race, second int, free bool) {
+// noteRaces takes races with transition second; -1: with a pending operation. free: that waits for
+// nothing.
+func (f *finder) noteRaces(races []trace.Race, second int, free bool) {
 	for _, r := range races {
 		x := &f.reach[r.Event]
 		x.first = true
@@ -300,8 +299,7 @@ func (f *finder) note(races []trace.Race, second int, free bool) {
 
 // counters holds back what is added to a counter from which others take without waiting for that.
 func (f *finder) counters() {
-	type addition struct{ event int }
-	additions := map[core.ObjectID][]addition{}
+	additions := map[core.ObjectID][]int{}
 	n := len(f.trace.Events)
 	for i := range n {
 		x := &f.e.Transitions[i]
@@ -310,13 +308,13 @@ func (f *finder) counters() {
 				continue
 			}
 			if a.Delta > 0 {
-				additions[a.Object] = append(additions[a.Object], addition{i})
+				additions[a.Object] = append(additions[a.Object], i)
 				continue
 			}
 			for _, add := range additions[a.Object] {
-				if f.e.Transitions[add.event].Goroutine != x.Goroutine &&
-					!f.trace.Includes(f.trace.ClockOf(int32(i)), int32(add.event)) {
-					f.hold(f.e.Transitions[add.event].Place, 0, promiseCounter, add.event)
+				if f.e.Transitions[add].Goroutine != x.Goroutine &&
+					!f.trace.Includes(f.trace.ClockOf(int32(i)), int32(add)) {
+					f.hold(f.e.Transitions[add].Place, 0, promiseCounter, add)
 					break
 				}
 			}

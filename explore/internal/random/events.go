@@ -163,24 +163,18 @@ func (e *events) goOn() {
 // contested lists the objects that several goroutines access and one of them changes, in the order
 // in which they were first seen.
 func (c *census) contested() (list []core.ObjectID) {
-	type use struct {
-		by              core.GoroutineID
-		several, writes bool
-	}
-	uses := map[core.ObjectID]*use{}
-	var order []core.ObjectID
+	var contest core.Contest
+	seen := map[core.ObjectID]bool{}
 	for i := range c.groups {
-		for _, o := range c.groups[i].objects {
-			u := uses[o]
-			if u == nil {
-				u = &use{by: c.groups[i].goroutine}
-				uses[o], order = u, append(order, o)
+		g := &c.groups[i]
+		for _, o := range g.objects {
+			contest.Add(g.goroutine, o, g.writes)
+			if !seen[o] {
+				seen[o], list = true, append(list, o)
 			}
-			u.several = u.several || u.by != c.groups[i].goroutine
-			u.writes = u.writes || c.groups[i].writes
 		}
 	}
-	return slices.DeleteFunc(order, func(o core.ObjectID) bool { return !uses[o].several || !uses[o].writes })
+	return slices.DeleteFunc(list, func(o core.ObjectID) bool { return !contest.Contested(o) })
 }
 
 // draw has the schedule with a seed order the accesses to some objects.
