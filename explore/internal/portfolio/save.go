@@ -95,9 +95,14 @@ func (a *aims) resume(d *codec.Decoder) {
 				Nth: d.Count(core.MaxTransitions)})
 		}
 		x.after, x.turn = d.Count(core.MaxTransitions), core.DecodeAction(d)
-		if x.early = d.Truth(); len(x.holds) <= core.MaxHolds {
-			a.queue = append(a.queue, x)
+		x.early = d.Truth()
+		if len(x.holds) > core.MaxHolds {
+			d.Fail("it is damaged: an aimed schedule holds %d goroutines; the limit is %d",
+				len(x.holds), core.MaxHolds)
+			a.queue = nil
+			return
 		}
+		a.queue = append(a.queue, x)
 	}
 	a.listed, a.base = a.begun, core.DecodeActions(d)
 	for _, x := range a.queue {
