@@ -160,11 +160,12 @@ func TestAutoWithinBounds(t *testing.T) {
 }
 
 // TestAutoAhead: schedules that are listed ahead are asked for later, and whether any are listed
-// makes no difference.
+// makes no difference. None is listed twice.
 func TestAutoAhead(t *testing.T) {
 	used := 0
+	timed := testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes, testkit.Times), Size: 4}
 	rapid.Check(t, func(t *rapid.T) {
-		p := buggy.Generate(t)
+		p := rapid.SampledFrom([]testkit.Profile{buggy, timed}).Draw(t, "profile").Generate(t)
 		want, verdict := testkit.Record(t, autoSearch(), p, testkit.Never)
 		chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "chance"), 0))
 		f := &listing{Search: autoSearch(), chance: chance}
@@ -176,6 +177,12 @@ func TestAutoAhead(t *testing.T) {
 			t.Fatalf("verdict %+v, want %+v", listed, verdict)
 		}
 		used += f.used
+		// The portfolio ends only when it has asked for all aims with early timers.
+		for _, s := range f.listed {
+			if len(s.Holds) > 0 && s.EarlyTimers > 0 {
+				t.Fatalf("%+v was listed more often than it was asked for\n%v", s, p)
+			}
+		}
 	})
 	if used == 0 {
 		t.Error("nothing was run ahead")
@@ -186,7 +193,7 @@ func TestAutoAhead(t *testing.T) {
 type listing struct {
 	*Search
 	chance *rand.Rand
-	listed []Schedule
+	listed []Schedule // and not asked for yet
 	used   int
 }
 

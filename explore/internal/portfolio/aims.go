@@ -51,8 +51,11 @@ func (a *aims) left() int { return len(a.queue) - a.begun }
 // onlyEarly drops what is left but for schedules in which time may pass early: the tree has covered
 // what others would show.
 func (a *aims) onlyEarly() {
-	rest := slices.DeleteFunc(slices.Clone(a.queue[a.begun:]), func(x aim) bool { return !x.early })
-	a.queue, a.listed = append(a.queue[:a.begun], rest...), a.begun
+	inTime := func(x aim) bool { return !x.early }
+	listed := slices.DeleteFunc(slices.Clone(a.queue[a.begun:a.listed]), inTime)
+	others := slices.DeleteFunc(slices.Clone(a.queue[a.listed:]), inTime)
+	a.queue = slices.Concat(a.queue[:a.begun], listed, others)
+	a.listed = a.begun + len(listed)
 }
 
 func (a *aims) schedule(i int) core.Schedule {
