@@ -123,6 +123,7 @@ func likeGoTest(args []string) ([]string, error) {
 		}
 		known, ok := goFlags[name]
 		if strings.HasPrefix(name, "test.") {
+			// Its value is left to the test binary: false is no reason to take it for nothing.
 			known, ok = goFlag{isBool: true, always: true, instead: testBinary}, true
 		}
 		if !ok {
