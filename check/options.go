@@ -37,23 +37,23 @@ type Options struct {
 	Isolation sut.Isolation
 	Patience  time.Duration // see sut.Options
 
-	// Search explores; bounds on executions and time are part of it. Run adds the
-	// end at the first violation.
+	// Search explores; bounds on executions and time are part of it. Run adds the end at the first
+	// violation.
 	Search *explore.Search
 	Depth  int // greatest number of transitions in an execution; 0: no other than the log's
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
 	Leaks bool
-	// SelfCheck: the first and then one of n executions is run twice more, and must be
-	// the same; 0: none is. It picks by the schedule.
+	// SelfCheck: the first and then one of n executions is run twice more, and must be the same;
+	// 0: none is. It picks by the schedule.
 	SelfCheck int
-	// Violations is how many distinct violations are looked for; 0 counts as 1. See Tests
-	// for those of tests.
+	// Violations is how many distinct violations are looked for; 0 counts as 1. See Tests for those
+	// of tests.
 	Violations int
-	// Shrink is how many executions may be spent on making a violation simpler before
-	// it is shown; 0: it is shown as it was found.
+	// Shrink is how many executions may be spent on making a violation simpler before it is shown;
+	// 0: it is shown as it was found.
 	Shrink int
-	// Workers is how many executions may be run at the same time; 0: 1. The result does
-	// not depend on it, but for Counts.
+	// Workers is how many executions may be run at the same time; 0: 1. The result does not depend
+	// on it, but for Counts.
 	Workers int
 	// Saving keeps what is needed to go on with the check; nil: nothing is kept.
 	Saving *Saving
@@ -66,8 +66,8 @@ type Options struct {
 // PeerOptions say which peers the program has, and how their answers are got and kept. The zero
 // value is for a program that has none.
 type PeerOptions struct {
-	// Group is the peers; nil for a program that has none. Client starts them,
-	// when the first input reaches them.
+	// Group is the peers; nil for a program that has none. Client starts them, when the first input
+	// reaches them.
 	Group  *peers.Group
 	Client *ckptd.Client
 	// Strategy says when checkpoints are taken. Reports call it StrategyName.

@@ -36,8 +36,8 @@ type Result struct {
 	// Saved is the directory from which the check can go on; empty: it has ended, or is not saved.
 	Saved  string
 	Missed report.Missed // whom the program dialled, or waited for, and no peer is
-	// Vacuous is why the verdict is unknown although every execution is covered: they missed all
-	// of them. Empty: it is not for that.
+	// Vacuous is why the verdict is unknown although every execution is covered: they missed all of
+	// them. Empty: it is not for that.
 	Vacuous string
 	// Summary is the check as a whole in the words of reports, and ImportPath the path of what was
 	// checked. They are known for jobs only.

@@ -14,14 +14,14 @@ import (
 // Saving says how a check is saved while it runs. A run that was opened is gone on with.
 type Saving struct {
 	Run *saved.Run
-	// Interval is the time between saves, while they take less than a twentieth of it. 0: the
-	// check is saved only when it is interrupted.
+	// Interval is the time between saves, while they take less than a twentieth of it. 0: the check
+	// is saved only when it is interrupted.
 	Interval time.Duration
 	// Asked says how the check was asked for, in JSON, for saved.Run.Asked. It is called once,
 	// before the first save.
 	Asked func() ([]byte, error)
-	// Failed is told once that the check cannot be saved. It goes on, and what was
-	// saved before stays.
+	// Failed is told once that the check cannot be saved. It goes on, and what was saved before
+	// stays.
 	Failed func(error)
 }
 

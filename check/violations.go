@@ -13,14 +13,14 @@ import (
 
 // interest says which executions somebody wants to see.
 type interest struct {
-	// enough ends the search although there is more to explore. With nil, as many violations as
-	// are looked for do.
+	// enough ends the search although there is more to explore. With nil, as many violations as are
+	// looked for do.
 	enough explore.Stop
-	// kind says which executions are alike: the first of each kind is judged, those of kind ""
-	// are not. With nil, violations are told apart as far as they are looked for.
+	// kind says which executions are alike: the first of each kind is judged, those of kind "" are
+	// not. With nil, violations are told apart as far as they are looked for.
 	kind func(*sut.Log, explore.Outcome) string
-	// judge returns the tests that a violation is one of, if it is to be kept. With nil
-	// distinct violations are, as many as are looked for.
+	// judge returns the tests that a violation is one of, if it is to be kept. With nil distinct
+	// violations are, as many as are looked for.
 	judge func(log *sut.Log, isViolation bool, signature string) (tests []string, err error)
 	blame func(log *sut.Log) (tests []string) // that a violation is one of
 }

@@ -46,8 +46,8 @@ type narrator struct {
 	locks     lockOwners        // what is locked
 	counted   map[string]int
 	ticks     int
-	// preempting: for each of the transitions of goroutines to come, whether another one
-	// could have gone on; nil if that is not known.
+	// preempting: for each of the transitions of goroutines to come, whether another one could have
+	// gone on; nil if that is not known.
 	preempting []bool
 	networks   networks
 	meets      string // whose operation on a channel the present step completes, too

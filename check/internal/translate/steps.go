@@ -11,10 +11,10 @@ type Step struct {
 	Choices     int  // how many alternatives there were
 	Environment bool // the clock or a signal: not a goroutine of the program
 	Ticks       int  // how often the clock has advanced just before, since nothing else could happen
-	// Preempts: the goroutine of the program that ran just before could have gone on, and
-	// another one does. That is what a preemption is, here as for the bound on them. It is
-	// none if that goroutine has blocked or yielded, has ended, or has had its turn, nor if
-	// time has passed or a signal arrived in between.
+	// Preempts: the goroutine of the program that ran just before could have gone on, and another
+	// one does. That is what a preemption is, here as for the bound on them. It is none if that
+	// goroutine has blocked or yielded, has ended, or has had its turn, nor if time has passed or a
+	// signal arrived in between.
 	Preempts bool
 }
 
