@@ -16,8 +16,9 @@ import (
 	"github.com/tandem-mc/tandem/lint/internal/house"
 )
 
-// before has a row for each measure: its name, the value before the rebuilding, and the value that
-// is wanted. The heading of its table has the day on which it was measured.
+// before has a row for each measure: its name, the value before the rebuilding, the value that is
+// wanted and, where that is not reached, the reason. The heading of its table has the day on which
+// it was measured.
 //
 //go:embed before.csv
 var before string
@@ -55,6 +56,7 @@ func print(out io.Writer, h *house.House) error {
 		return err
 	}
 	now := h.Summary()
+	var reasons []string
 	// Columns are as wide as what is in them.
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "measure\t24 November\tnow\twanted")
@@ -64,7 +66,11 @@ func print(out io.Writer, h *house.House) error {
 			return fmt.Errorf("before.csv: there is no measure %q", row[0])
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", row[0], row[1], value, row[2])
+		if row[3] != "" {
+			reasons = append(reasons, fmt.Sprintf("%s: %s.", row[0], row[3]))
+		}
 	}
+	fmt.Fprintf(w, "\nNot reached:\n%s\n", strings.Join(reasons, "\n"))
 	fmt.Fprintln(w)
 	fmt.Fprintln(w, strings.Join(house.Headings, "\t"))
 	for _, p := range h.Packages {

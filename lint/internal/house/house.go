@@ -5,7 +5,9 @@
 package house
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/doc"
@@ -71,6 +73,8 @@ type Package struct {
 	Comments int
 	// TestLines are those of its tests, and of a package that only tests import.
 	TestLines int
+	// ScriptLines are those of its scripts and programs in testdata.
+	ScriptLines int
 	// Functions has the lines of each.
 	Functions []int
 	// Types are those that have methods, Structs those that have fields.
@@ -139,6 +143,27 @@ func Measure(root string) (*House, error) {
 	return h, h.columns(root)
 }
 
+// scriptLines are the lines of what tests run and somebody has written: scripts, and programs that
+// are checked or are peers. Recorded outputs and lists do not count. There may be no directory.
+func scriptLines(testdata string) (n int, err error) {
+	err = filepath.WalkDir(testdata, func(name string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && entry.IsDir() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		isScript := filepath.Base(filepath.Dir(name)) == "script" && filepath.Ext(name) == ".txt"
+		if !isScript && !slices.Contains([]string{".go", ".c", ".s", ".script"}, filepath.Ext(name)) {
+			return nil
+		}
+		data, err := os.ReadFile(name)
+		n += bytes.Count(data, []byte("\n"))
+		return err
+	})
+	return n, err
+}
+
 // directory is that of a package below root, with slashes; empty if it has no files.
 func directory(root string, pkg *packages.Package) string {
 	// Only tests are in it.
@@ -180,6 +205,9 @@ func measure(root, dir string, pkg *packages.Package) (*Package, error) {
 			return nil, err
 		}
 		p.TestLines += len(text.lines)
+	}
+	if p.ScriptLines, err = scriptLines(filepath.Join(root, dir, "testdata")); err != nil {
+		return nil, err
 	}
 	// Helpers of tests have no comments that would count, and are no code.
 	if isForTests(dir) {

@@ -370,12 +370,13 @@ func TestSummary(t *testing.T) {
 	large.Lines, large.Files, large.Circle = MaxLines+1, 30, make([]string, MaxCircle+1)
 	large.Structs = []Type{{"T", 0, MaxFields + 1}}
 	large.Types = []Type{{"T", MaxSpread + 1, 0}, {"U", 1, 0}}
-	large.Outside = []string{"x"}
+	large.Outside, large.ScriptLines = []string{"x"}, 1001
 	h := &House{Packages: []*Package{large, plain}, Wide: []string{"check/a.go:1"}, Far: []string{"b", "c"}}
 	for name, want := range map[string]string{
 		"packages; median / largest, lines": "2; 2000 / 4001", "packages above 4000 lines": "1 (check)",
 		"functions: median / p90 / longest": "5 / 7 / 7", "comment lines": "13 %",
 		"words of a sentence, median": "10", "tests : code": "0.83",
+		"tests with their scripts : code": "1.00",
 		"types with methods in >= 4 files": "1 of 3", "circles of 10 files or more": "1 (check 10/30)",
 		"lines over 110 columns": "1", "comments over 100 columns": "2",
 		"structs with more than 20 fields": "1", "most files in a package": "30 (check)",
@@ -390,6 +391,20 @@ func TestSummary(t *testing.T) {
 	}
 	if row := h.Row(&Package{Dir: "."}); !strings.HasPrefix(row, ".\t0\t0\t-\t0 %\t0.00\t0") {
 		t.Errorf("a package without functions: %q", row)
+	}
+}
+
+// TestScriptLines: scripts and programs count, recorded outputs and lists do not.
+func TestScriptLines(t *testing.T) {
+	root := write(t, map[string]string{
+		"testdata/script/a.txt": "1\n2\n", "testdata/b.script": "3\n", "testdata/c/main.go": "4\n5\n6\n",
+		"testdata/peer.c": "7\n", "testdata/list.txt": "no\n", "testdata/d.golden": "no\n",
+	})
+	if n, err := scriptLines(filepath.Join(root, "testdata")); n != 7 || err != nil {
+		t.Errorf("%d lines, %v, want 7", n, err)
+	}
+	if n, err := scriptLines(filepath.Join(root, "nowhere")); n != 0 || err != nil {
+		t.Errorf("without a directory: %d lines, %v, want 0", n, err)
 	}
 }
 

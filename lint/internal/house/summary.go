@@ -38,6 +38,7 @@ func (h *House) Summary() map[string]string {
 		"comment lines":                     fmt.Sprintf("%.0f %%", all.commentShare()),
 		"words of a sentence, median":       fmt.Sprint(quantile(all.Sentences, 50)),
 		"tests : code":                      fmt.Sprintf("%.2f", all.testShare()),
+		"tests with their scripts : code":   fmt.Sprintf("%.2f", all.scriptShare()),
 		"types with methods in >= 4 files":  fmt.Sprintf("%d of %d", all.spread(), len(all.Types)),
 		"circles of 10 files or more":       count(circles),
 		"lines over 110 columns":            fmt.Sprint(len(h.Wide)),
@@ -79,6 +80,7 @@ func (p *Package) add(other *Package) {
 	p.Lines += other.Lines
 	p.Comments += other.Comments
 	p.TestLines += other.TestLines
+	p.ScriptLines += other.ScriptLines
 	p.Functions = append(p.Functions, other.Functions...)
 	p.Types = append(p.Types, other.Types...)
 	p.Structs = append(p.Structs, other.Structs...)
@@ -101,6 +103,12 @@ func (p *Package) commentShare() float64 { return 100 * float64(p.Comments) / fl
 
 // testShare is how many lines of tests there are for each line of code.
 func (p *Package) testShare() float64 { return float64(p.TestLines) / float64(max(p.Lines, 1)) }
+
+// scriptShare is how many lines of tests, of scripts and of programs in testdata there are for each
+// line of code.
+func (p *Package) scriptShare() float64 {
+	return float64(p.TestLines+p.ScriptLines) / float64(max(p.Lines, 1))
+}
 
 // spread is how many types have methods in more files than they may.
 func (p *Package) spread() (n int) {
