@@ -3,8 +3,6 @@
 package trace
 
 import (
-	"slices"
-
 	"github.com/tandem-mc/tandem/explore/internal/core"
 )
 
@@ -181,8 +179,17 @@ func (t *Trace) After(g, e int32) int {
 	if len(events) == 0 || events[len(events)-1] <= e {
 		return len(events)
 	}
-	i, _ := slices.BinarySearch(events, e+1)
-	return i
+	// The answer is in events[from:from+n]. A search of one's own: this is the innermost loop of a
+	// search, and a generic one calls its comparison by way of a dictionary.
+	from, n := 0, len(events)
+	for n > 1 {
+		half := n / 2
+		if events[from+half-1] <= e {
+			from += half
+		}
+		n -= half
+	}
+	return from
 }
 
 // FirstAfter returns the first event of goroutine g after event e.
