@@ -250,6 +250,12 @@ func (g *fakeGroup) do(id proxy.ID, line string) {
 	case "timer":
 		d, _ := time.ParseDuration(rest)
 		g.timers = append(g.timers, fakeTimer{g.clock + d, id})
+	case "tardy": // a timer that the second time has ended before anybody looks
+		if g.world.tries++; g.world.tries == 2 {
+			say("tick")
+			return
+		}
+		g.timers = append(g.timers, fakeTimer{g.clock + time.Second, id})
 	case "behave":
 		say(fmt.Sprint("way ", g.spec.Peers[0].Behaviour))
 	case "other": // what no assumption of connection scope foresees

@@ -54,6 +54,9 @@ func (s *Session) seek(g *groupState, to iocache.Position) error {
 		}
 		d.recordOutput(g, step.Node)
 		if err := d.cache.Compare(step, got); err != nil {
+			if d.config.Patience > 0 && s.disturbed < maxRepeated && cameEarly(step.Reaction, got) {
+				return errDisturbed
+			}
 			return d.found.explain(err, g.lost, d.earlier, d.config.Room)
 		}
 		g.history.add(step, d.scope, func(connection int) int {
@@ -222,7 +225,7 @@ func (s *Session) repeat(g *groupState, step iocache.Step) (model.Reaction, erro
 	d := s.d
 	in := step.Input
 	in.Conn = d.naming.socketOf(step.Node, in.Conn)
-	r, err := s.perform(g, in)
+	r, err := s.perform(g, in, maxRepeated)
 	if err != nil || d.scope == iocache.Group {
 		return r, err
 	}

@@ -103,7 +103,7 @@ type Session struct {
 	clients     int              // among the peers, that have not ended
 	hits        []bool           // for each input, whether the cache answered it
 	watch       func(Exchange)   // told of every exchange; nil: nobody is
-	hurried     bool             // timers of the peers may end too early: see maxDisturbed
+	disturbed   int              // how often timers of the peers have ended too early in this answer
 	forecast    float64          // of executions that go the way of this one to where the search went on
 	listened    iocache.Position // up to where watch was told what the peers wrote; nil: not at all
 }
@@ -262,12 +262,12 @@ func (s *Session) nameOf(in model.Input) string {
 }
 
 // answer brings the group to where the search goes on, and gives it an input. It tries again when
-// the peers were killed or disturbed, with a limit for each. The error of the last attempt has the
-// output and the inputs.
+// the peers were killed or disturbed, with a limit for each: MaxAttempts, maxDisturbed and
+// maxRepeated. The error of the last attempt has the output and the inputs.
 func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction, err error) {
 	ctx := s.d.ctx
-	defer func() { s.hurried = false }()
-	for attempt := 1; ; attempt++ {
+	s.disturbed = 0
+	for attempt := 1; ; {
 		if err = s.seekWithCheckpoint(g, s.cursor.At()); err == nil {
 			if reaction, err = s.give(g, in); err == nil {
 				return reaction, nil
@@ -275,11 +275,9 @@ func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction
 			err = s.d.withCrashOutput(g, err)
 		}
 		if errors.Is(err, errDisturbed) && ctx.Err() == nil {
-			// After maxDisturbed attempts the next one takes what comes, so a slow machine does not
-			// loop for ever.
 			s.Counts.Disturbed++
+			s.disturbed++
 			g.leave()
-			s.hurried = attempt >= maxDisturbed
 			continue
 		}
 		if !wereKilled(err) || attempt == MaxAttempts || ctx.Err() != nil {
@@ -288,6 +286,7 @@ func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction
 		// The next attempt restores the group, or starts it anew.
 		s.Counts.Killed++
 		s.d.noteKilled(g, err)
+		attempt++
 	}
 }
 
@@ -296,7 +295,7 @@ func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction
 func (s *Session) give(g *groupState, in model.Input) (model.Reaction, error) {
 	name := s.nameOf(in)
 	in.Conn = s.d.naming.number(name, in.Conn)
-	r, err := s.perform(g, in)
+	r, err := s.perform(g, in, maxDisturbed)
 	if err != nil || s.d.scope == iocache.Group {
 		return r, err
 	}
@@ -306,8 +305,9 @@ func (s *Session) give(g *groupState, in model.Input) (model.Reaction, error) {
 
 // perform does an input to the group and waits until it has reacted. Connections are those of the
 // group's sockets. The reaction is complete once no peer runs and no socket has data. A peer that
-// stays busy beyond quiescenceLimit is an error.
-func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error) {
+// stays busy beyond quiescenceLimit is an error. A group that was disturbed is errDisturbed, up to
+// most times in one answer; after that, what came is taken.
+func (s *Session) perform(g *groupState, in model.Input, most int) (model.Reaction, error) {
 	d := s.d
 	defer d.cost.gave(in.Kind, time.Now())
 	r := newReaction(d, g)
@@ -336,7 +336,7 @@ func (s *Session) perform(g *groupState, in model.Input) (model.Reaction, error)
 		err = fmt.Errorf("%w, within %v: peers have to go to sleep once they have reacted to what they "+
 			"were sent. What can be done about those that do not is in docs/limits.md", err, quiescenceLimit)
 	}
-	if disturbed := g.group.TakeDisturbed(); err == nil && disturbed && !s.hurried {
+	if disturbed := g.group.TakeDisturbed(); err == nil && disturbed && s.disturbed < most {
 		err = errDisturbed
 	}
 	if err != nil {
