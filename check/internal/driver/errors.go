@@ -30,9 +30,9 @@ const MaxAttempts = 3
 // the input is to be given again, to the group as it was before.
 var errDisturbed = errors.New("a timer of the peers has ended while they were given an input")
 
-// How often inputs are given again for that. A new input is given again maxDisturbed times. After
-// that, what comes is taken: the machine is too slow. An input whose answer is known cannot be taken
-// otherwise. It is given again up to maxRepeated times.
+// How often inputs are given again for that. A new input is given again maxDisturbed times. Then
+// what comes is taken: the machine is too slow. An input whose answer is known must get that
+// answer. It is given again up to maxRepeated times.
 const (
 	maxDisturbed = 5
 	maxRepeated  = 40

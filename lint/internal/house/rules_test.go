@@ -376,7 +376,7 @@ func TestSummary(t *testing.T) {
 		"packages; median / largest, lines": "2; 2000 / 4001", "packages above 4000 lines": "1 (check)",
 		"functions: median / p90 / longest": "5 / 7 / 7", "comment lines": "13 %",
 		"words of a sentence, median": "10", "tests : code": "0.83",
-		"tests with their scripts : code": "1.00",
+		"tests with their scripts : code":  "1.00",
 		"types with methods in >= 4 files": "1 of 3", "circles of 10 files or more": "1 (check 10/30)",
 		"lines over 110 columns": "1", "comments over 100 columns": "2",
 		"structs with more than 20 fields": "1", "most files in a package": "30 (check)",
