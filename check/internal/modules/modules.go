@@ -48,8 +48,8 @@ func (m *Set) Line() string {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	return fmt.Sprintf(
-		"goroutines are not preempted, though they synchronise or are started there, in %s%s: --preempt-in "+
-			"%s/... is for that",
+		"goroutines start or synchronise in %s%s too, and are not preempted there: "+
+			"--preempt-in %s/... adds that",
 		strings.Join(shown, ", "), more, strings.Join(shown, "/...,"))
 }
 
