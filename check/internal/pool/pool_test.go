@@ -500,11 +500,6 @@ func TestInterrupted(t *testing.T) {
 			<-ahead
 			return ctx.Err()
 		}
-		select {
-		case <-blocked:
-		default:
-			return nil
-		}
 		if early.Add(1) > most {
 			cancel()
 			close(ahead)
@@ -512,7 +507,10 @@ func TestInterrupted(t *testing.T) {
 		}
 		return nil
 	})
-	m.start()
+	first, _ := m.config.New(0)
+	m.Add(first)
+	<-blocked // earlier, the second one might run ahead of all that is known
+	m.Fill()
 	m.Stop(waitFor(ctx))
 	found, err := m.wait(t)
 	if !errors.Is(err, context.Canceled) || len(found.Left) < most || found.Vain.InVain != len(found.Left) {
