@@ -14,6 +14,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -30,17 +31,17 @@ const MaxAttempts = 3
 // the input is to be given again, to the group as it was before.
 var errDisturbed = errors.New("a timer of the peers has ended while they were given an input")
 
-// How often inputs are given again for that. A new input is given again maxDisturbed times. Then
-// what comes is taken: the machine is too slow. An input whose answer is known must get that
-// answer. It is given again up to maxRepeated times.
+// How often inputs are given again in one answer, because of timers. After maxDisturbed times what
+// a new input brings is taken: the machine is too slow. An input whose answer is known must bring
+// that answer. So the peers are brought back for it up to maxRepeated times.
 const (
 	maxDisturbed = 5
 	maxRepeated  = 40
 )
 
-// cameEarly tells whether an answer is the known one with something more behind it. A machine under
-// load may look at the peers so late that a timer of theirs was set, and has ended, since the input
-// was given. Nobody has seen the timer, so the group does not count as disturbed.
+// cameEarly tells whether a reaction is the known one with something more behind it. On a machine
+// under load the peers may be looked at late. Then a timer of theirs may have been set, and have
+// ended, since the input was given. Nobody has seen that timer, so TakeDisturbed says nothing.
 func cameEarly(want, got model.Reaction) bool {
 	want, got = want.Normal(), got.Normal()
 	known := make(map[int]model.Delivery, len(want.Deliveries))
@@ -57,8 +58,21 @@ func cameEarly(want, got model.Reaction) bool {
 		}
 		more = more || grown
 	}
+	// Opened is in the order in which the connections were made, Ended in that of the peers.
+	for _, e := range want.Ended {
+		if !slices.Contains(got.Ended, e) {
+			return false
+		}
+	}
 	return more && len(known) == 0 && want.Refused == got.Refused &&
 		len(got.Opened) >= len(want.Opened) && slices.Equal(got.Opened[:len(want.Opened)], want.Opened)
+}
+
+// machineTimes reports whether any peer has the machine's clock, so that its timers end while
+// Tandem does something else.
+func (d *Driver) machineTimes() bool {
+	return d.config.Patience > 0 &&
+		slices.ContainsFunc(d.spec.Peers, func(p peers.Peer) bool { return !p.VirtualClock })
 }
 
 // wereKilled tells whether an error may be the end of peers, of their proxy, or of CRIU, by

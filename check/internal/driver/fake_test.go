@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +29,8 @@ type fakeWorld struct {
 	tries  int  // that peers notice which are not part of their state: how often they were asked to flip
 	deaths int  // that are still to come: see "perish"
 	hang   func()
+	// How often a timer ends too early from now on, an input at a time.
+	disturbed int
 }
 
 func (w *fakeWorld) note(format string, args ...any) {
@@ -45,14 +48,13 @@ func (w *fakeWorld) start(_ context.Context, spec peers.Group) (Group, error) {
 // Its sockets are pairs, of which it has one end.
 type fakeGroup struct {
 	fakeState
-	world     *fakeWorld
-	spec      peers.Group
-	ends      map[proxy.ID]*fakeEnd
-	reads     []shim.Read
-	written   string
-	died      error
-	disturbed bool
-	late      bool
+	world   *fakeWorld
+	spec    peers.Group
+	ends    map[proxy.ID]*fakeEnd
+	reads   []shim.Read
+	written string
+	died    error
+	late    bool
 }
 
 // fakeState is what a checkpoint holds.
@@ -250,8 +252,9 @@ func (g *fakeGroup) do(id proxy.ID, line string) {
 	case "timer":
 		d, _ := time.ParseDuration(rest)
 		g.timers = append(g.timers, fakeTimer{g.clock + d, id})
-	case "tardy": // a timer that the second time has ended before anybody looks
-		if g.world.tries++; g.world.tries == 2 {
+	case "tardy": // a timer, which from the second time on ends before anybody looks: so many times
+		early, _ := strconv.Atoi(rest)
+		if g.world.tries++; g.world.tries > 1 && g.world.tries <= 1+early {
 			say("tick")
 			return
 		}
@@ -296,9 +299,11 @@ func (g *fakeGroup) Late() bool {
 }
 
 func (g *fakeGroup) TakeDisturbed() bool {
-	disturbed := g.disturbed
-	g.disturbed = false
-	return disturbed
+	if g.world.disturbed == 0 {
+		return false
+	}
+	g.world.disturbed--
+	return true
 }
 
 func (g *fakeGroup) ResetEffort() watch.Effort { return watch.Effort{Waits: 1} }

@@ -96,35 +96,3 @@ func TestAnswerBeforeReset(t *testing.T) {
 		}
 	}
 }
-
-// TestCameEarly: an answer came early if it is the known one with more behind it, and only then.
-func TestCameEarly(t *testing.T) {
-	says := func(text string, end model.End) model.Reaction {
-		return model.Reaction{Deliveries: []model.Delivery{{Conn: 0, Data: []byte(text), End: end}}}
-	}
-	two := says("a", model.StillOpen)
-	two.Deliveries = append(two.Deliveries, model.Delivery{Conn: 1, Data: []byte("b")})
-	for _, c := range []struct {
-		name      string
-		want, got model.Reaction
-		early     bool
-	}{
-		{"the same", says("a", model.StillOpen), says("a", model.StillOpen), false},
-		{"from nothing", model.Reaction{}, says("a", model.StillOpen), true},
-		{"more bytes", says("a", model.StillOpen), says("ab", model.StillOpen), true},
-		{"an end", says("a", model.StillOpen), says("a", model.EOF), true},
-		{"another connection", says("a", model.StillOpen), two, true},
-		{"less", two, says("a", model.StillOpen), false},
-		{"other bytes", says("ab", model.StillOpen), says("ac", model.StillOpen), false},
-		{"bytes behind an end", says("a", model.EOF), says("ab", model.EOF), false},
-		{"another end", says("a", model.EOF), says("ab", model.Reset), false},
-		{"a peer that ended", model.Reaction{}, model.Reaction{Ended: []model.Ending{{Peer: 1}}}, true},
-		{"a connection made", model.Reaction{}, model.Reaction{Opened: []int{0}}, true},
-		{"by another listener", model.Reaction{Opened: []int{1}}, model.Reaction{Opened: []int{0, 1}}, false},
-		{"refused", model.Reaction{}, model.Reaction{Refused: 111}, false},
-	} {
-		if got := cameEarly(c.want, c.got); got != c.early {
-			t.Errorf("%s: %v, want %v", c.name, got, c.early)
-		}
-	}
-}

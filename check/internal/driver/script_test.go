@@ -133,7 +133,7 @@ func (s *script) set(td *datadriven.TestData) {
 		case "hang":
 			s.world.hang = s.cancel
 		case "disturbed":
-			group.disturbed = true
+			s.world.disturbed = 1
 		case "late":
 			group.late = true
 		case "deaths":

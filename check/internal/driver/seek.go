@@ -54,7 +54,7 @@ func (s *Session) seek(g *groupState, to iocache.Position) error {
 		}
 		d.recordOutput(g, step.Node)
 		if err := d.cache.Compare(step, got); err != nil {
-			if d.config.Patience > 0 && s.disturbed < maxRepeated && cameEarly(step.Reaction, got) {
+			if s.disturbed < maxRepeated && d.machineTimes() && cameEarly(step.Reaction, got) {
 				return errDisturbed
 			}
 			return d.found.explain(err, g.lost, d.earlier, d.config.Room)

@@ -103,7 +103,7 @@ type Session struct {
 	clients     int              // among the peers, that have not ended
 	hits        []bool           // for each input, whether the cache answered it
 	watch       func(Exchange)   // told of every exchange; nil: nobody is
-	disturbed   int              // how often timers of the peers have ended too early in this answer
+	disturbed   int              // how often this answer was begun again, because of timers of the peers
 	forecast    float64          // of executions that go the way of this one to where the search went on
 	listened    iocache.Position // up to where watch was told what the peers wrote; nil: not at all
 }
@@ -262,8 +262,8 @@ func (s *Session) nameOf(in model.Input) string {
 }
 
 // answer brings the group to where the search goes on, and gives it an input. It tries again when
-// the peers were killed or disturbed, with a limit for each: MaxAttempts, maxDisturbed and
-// maxRepeated. The error of the last attempt has the output and the inputs.
+// the peers were killed, at most MaxAttempts times, and when their timers ended too early (see
+// maxDisturbed). The error of the last attempt has the output and the inputs.
 func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction, err error) {
 	ctx := s.d.ctx
 	s.disturbed = 0
@@ -305,8 +305,8 @@ func (s *Session) give(g *groupState, in model.Input) (model.Reaction, error) {
 
 // perform does an input to the group and waits until it has reacted. Connections are those of the
 // group's sockets. The reaction is complete once no peer runs and no socket has data. A peer that
-// stays busy beyond quiescenceLimit is an error. A group that was disturbed is errDisturbed, up to
-// most times in one answer; after that, what came is taken.
+// stays busy beyond quiescenceLimit is an error. A timer that ended too early is
+// errDisturbed, unless the answer was begun again most times already.
 func (s *Session) perform(g *groupState, in model.Input, most int) (model.Reaction, error) {
 	d := s.d
 	defer d.cost.gave(in.Kind, time.Now())
