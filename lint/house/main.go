@@ -4,12 +4,16 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/csv"
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -17,8 +21,8 @@ import (
 )
 
 // before has a row for each measure: its name, the value before the rebuilding, the value that is
-// wanted and, where that is not reached, the reason. The heading of its table has the day on which
-// it was measured.
+// wanted, and the reason why that may not be reached. The heading of its table has the day on
+// which it was measured.
 //
 //go:embed before.csv
 var before string
@@ -56,7 +60,7 @@ func print(out io.Writer, h *house.House) error {
 		return err
 	}
 	now := h.Summary()
-	var reasons []string
+	var missed []string
 	// Columns are as wide as what is in them.
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "measure\t24 November\tnow\twanted")
@@ -66,11 +70,18 @@ func print(out io.Writer, h *house.House) error {
 			return fmt.Errorf("before.csv: there is no measure %q", row[0])
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", row[0], row[1], value, row[2])
-		if row[3] != "" {
-			reasons = append(reasons, fmt.Sprintf("%s: %s.", row[0], row[3]))
+		reached, err := isReached(value, row[2])
+		if err != nil {
+			return fmt.Errorf("before.csv: %s: %w", row[0], err)
+		}
+		// A reason is printed only where it is needed, so it cannot outlive its cause.
+		if !reached {
+			missed = append(missed, fmt.Sprintf("%s: %s.", row[0], cmp.Or(row[3], "no reason is given")))
 		}
 	}
-	fmt.Fprintf(w, "\nNot reached:\n%s\n", strings.Join(reasons, "\n"))
+	if len(missed) > 0 {
+		fmt.Fprintf(w, "\nNot reached:\n%s\n", strings.Join(missed, "\n"))
+	}
 	fmt.Fprintln(w)
 	fmt.Fprintln(w, strings.Join(house.Headings, "\t"))
 	for _, p := range h.Packages {
@@ -79,6 +90,37 @@ func print(out io.Writer, h *house.House) error {
 	fmt.Fprint(w, footing)
 	return w.Flush()
 }
+
+// isReached tells whether the first number of a value is as it is wanted: at most or at least a
+// number (<= 5, >= 1), in a range (15-20 %), or a number (0). Other wishes are in words (keep), and
+// are judged by people.
+func isReached(value, wanted string) (bool, error) {
+	if !wish.MatchString(wanted) {
+		return true, nil
+	}
+	// A single number is both ends of its range.
+	limits := number.FindAllString(wanted, 2)
+	least, _ := strconv.ParseFloat(limits[0], 64)
+	most, _ := strconv.ParseFloat(limits[len(limits)-1], 64)
+	switch wanted[0] {
+	case '<':
+		least = math.Inf(-1)
+	case '>':
+		most = math.Inf(1)
+	}
+	// Some values have more behind it, such as where that is.
+	got, err := strconv.ParseFloat(number.FindString(value), 64)
+	if err != nil {
+		return false, fmt.Errorf("there is no number in %q", value)
+	}
+	return least <= got && got <= most, nil
+}
+
+// The expressions of isReached: a number, and the beginning of a wish that is one.
+var (
+	number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+	wish   = regexp.MustCompile(`^([<>]= )?[0-9]`)
+)
 
 // footing explains the columns of the second table.
 const footing = `
