@@ -95,6 +95,27 @@ func TestClocks(t *testing.T) {
 	})
 }
 
+// TestAfter: the events of a goroutine after another event are those that a walk over all finds.
+func TestAfter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := execution(t)
+		all := trace.New()
+		push(t, all, e, 0)
+		for g := range int32(len(all.Goroutines)) {
+			events := all.Goroutines[g].Events
+			for x := int32(-1); x <= int32(len(e.Transitions)); x++ {
+				want := 0
+				for want < len(events) && events[want] <= x {
+					want++
+				}
+				if got := all.After(g, x); got != want {
+					t.Fatalf("%v after %d: index %d, want %d", events, x, got, want)
+				}
+			}
+		}
+	})
+}
+
 // TestRacesCanBeReversed: the events of a race are not ordered by others between them.
 func TestRacesCanBeReversed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
