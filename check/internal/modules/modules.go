@@ -48,8 +48,8 @@ func (m *Set) Line() string {
 		more = fmt.Sprintf(" and %d more", n)
 	}
 	return fmt.Sprintf(
-		"goroutines start or synchronise in %s%s too, and are not preempted there: "+
-			"--preempt-in %s/... adds that",
+		"goroutines also start or synchronise in %s%s, where they are not preempted: "+
+			"--preempt-in %s/... changes that",
 		strings.Join(shown, ", "), more, strings.Join(shown, "/...,"))
 }
 

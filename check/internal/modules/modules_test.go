@@ -16,11 +16,11 @@ func TestModulesAreNamed(t *testing.T) {
 		m.add(fmt.Sprint("example.com/", 7-i))
 		m.add("example.com/7")
 	}
-	const want = "goroutines start or synchronise in " +
-		"example.com/1, example.com/2, example.com/3, example.com/4, example.com/5 and 2 more too, " +
-		"and are not preempted there: " +
+	const want = "goroutines also start or synchronise in " +
+		"example.com/1, example.com/2, example.com/3, example.com/4, example.com/5 and 2 more, " +
+		"where they are not preempted: " +
 		"--preempt-in example.com/1/...,example.com/2/...,example.com/3/...,example.com/4/...," +
-		"example.com/5/... adds that"
+		"example.com/5/... changes that"
 	if got := m.Line(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
