@@ -171,6 +171,11 @@ type Counterexample struct {
 	// Shrunk says how it was made simpler than it was found; nil: it is as found, or as recorded.
 	Shrunk        *Shrinking
 	ReplayCommand string
+	// Summary is the same in short. Its Counterexample is nil.
+	Summary Violation
+	// Files are the files of which places are named: the name there, without the line, and the
+	// path. The path is absolute; after RelativeTo it is relative.
+	Files map[string]string
 }
 
 // Failure is how a violating execution ended. The zero value says nothing. Headline and String put
@@ -228,9 +233,12 @@ type Violation struct {
 	Outcome    string   // "deadlock", "data race"
 	Message    string   // one line, of a panic or an assertion; empty if there is none
 	Places     []string // "lock at main.go:42"
+	Functions  []string // of the places: "lock at example.com/bank.transfer"
 	Executions int      // in how many it was seen; 0: not counted
 	Size       Size
 	File       string // that the counterexample is kept in
+	// nil: only what is here is known
+	Counterexample *Counterexample
 }
 
 // Goroutine is one goroutine of a counterexample.

@@ -117,6 +117,9 @@ func (n *narrator) narrate() *report.Counterexample {
 	if n.log.Race != nil {
 		n.result.Race = n.race(n.log.Race)
 	}
+	signature := SignatureOf(n.program, n.log)
+	n.result.Summary, n.result.Files = signature.Summary(), sourceFiles(n.program, n.log, signature)
+	n.result.Summary.Size = n.result.Size()
 	return &n.result
 }
 
