@@ -16,6 +16,7 @@ var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
 // is known, the places stand for them.
 func Fingerprint(v Violation) string {
 	sum := sha256.New()
+	// Each part has its length in front, so that no two lists of parts are written alike.
 	part := func(text string) { fmt.Fprintf(sum, "%d:%s\n", len(text), text) }
 	part("1") // of what the fingerprint is made
 	part(RuleOf(v).ID)

@@ -41,6 +41,7 @@ func (c *Counterexample) Place(text string) (at Place, ok bool) {
 	if file := c.Files[name]; file != "" {
 		return Place{file, line}, true
 	}
+	// What tests print about themselves has the name of the file only.
 	found := ""
 	for short, file := range c.Files {
 		if !strings.HasSuffix(short, "/"+name) {
@@ -71,6 +72,7 @@ func (v Violation) Where() (list []Place) {
 	if c == nil {
 		return nil
 	}
+	// Two places of a violation may be the same line.
 	add := func(text string) {
 		at, ok := c.Place(text)
 		for _, known := range list {
@@ -80,6 +82,7 @@ func (v Violation) Where() (list []Place) {
 			list = append(list, at)
 		}
 	}
+	// The innermost call in a file of the tree stands for an access.
 	if c.Race != nil {
 		for _, access := range []MemoryAccess{c.Race.Later, c.Race.Earlier} {
 			before := len(list)
@@ -93,6 +96,7 @@ func (v Violation) Where() (list []Place) {
 	for _, text := range v.Places {
 		add(text)
 	}
+	// The end of the schedule is nearest to the failure.
 	for i := len(c.Steps) - 1; i >= 0 && len(list) == 0; i-- {
 		add(c.Steps[i].Source)
 	}
