@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -65,5 +66,24 @@ func main() {
 	}
 	if len(prints) != 1 {
 		t.Errorf("the fingerprints are %v", prints)
+	}
+}
+
+// TestRulesOfViolations: exactly the outcomes that are violations have a rule.
+func TestRulesOfViolations(t *testing.T) {
+	violations := 0
+	for outcome := range sut.Outcome(64) {
+		judged, err := translate.Outcome(&sut.Log{Outcome: outcome})
+		isViolation := err == nil && judged.Violation()
+		if isViolation {
+			violations++
+		}
+		rule := report.RuleOf(report.Violation{Outcome: outcome.String()}).ID
+		if isViolation != (rule != "violation") {
+			t.Errorf("%v is a violation: %t, and has the rule %s", outcome, isViolation, rule)
+		}
+	}
+	if violations < len(report.Rules()) {
+		t.Errorf("only %d outcomes are violations", violations)
 	}
 }

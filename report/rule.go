@@ -1,6 +1,10 @@
 package report
 
-import "github.com/tandem-mc/tandem/internal/model"
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/sut"
+)
 
 // Rule is a kind of violation. Machines know it by its ID, which does not change.
 type Rule struct {
@@ -10,31 +14,31 @@ type Rule struct {
 	Title, Text, Help string
 }
 
-// rules are all kinds of violations, in the order of their numbers.
+// rules are all kinds of violations, with the outcomes of executions that are of the kind.
 var rules = []struct {
-	outcome model.Outcome
+	outcomes []sut.Outcome
 	Rule
 }{
-	{model.Deadlock, Rule{"deadlock", "Deadlock", "deadlock",
+	{[]sut.Outcome{sut.Deadlock}, Rule{"deadlock", "Deadlock", "deadlock",
 		"Goroutines are left, none of them can go on, and no timer is set.",
 		"See what each goroutine waits for, and which one holds it. Take locks in the same order " +
 			"everywhere, and see that each channel operation has a partner on every path."}},
-	{model.Panicked, Rule{"panic", "Panic", "panic or fatal error",
+	{[]sut.Outcome{sut.Panicked, sut.Fatal}, Rule{"panic", "Panic", "panic or fatal error",
 		"The program panics, or the runtime ends it, under some schedule.",
 		"The stack says where. The schedule says which order of operations leads there."}},
-	{model.Exited, Rule{"exit", "Exit", "exit status other than zero",
+	{[]sut.Outcome{sut.Exited}, Rule{"exit", "Exit", "exit status other than zero",
 		"The program or the test fails under some schedule.",
 		"The output says why. The schedule says which order of operations leads there."}},
-	{model.AssertionFailed, Rule{"assertion", "Assertion", "failed assertion",
+	{[]sut.Outcome{sut.AssertionFailed}, Rule{"assertion", "Assertion", "failed assertion",
 		"A condition that the program asserts is false under some schedule.",
 		"The schedule says which order of operations makes the condition false."}},
-	{model.Leaked, Rule{"goroutine-leak", "GoroutineLeak", "goroutine leak",
+	{[]sut.Outcome{sut.Leaked}, Rule{"goroutine-leak", "GoroutineLeak", "goroutine leak",
 		"The program has ended, and goroutines are left that are blocked for ever.",
 		"Give each goroutine a way to end, such as a context, and a partner to each channel operation."}},
-	{model.DataRace, Rule{"data-race", "DataRace", "data race",
+	{[]sut.Outcome{sut.DataRace}, Rule{"data-race", "DataRace", "data race",
 		"Two goroutines access the same memory, one of them writes, and nothing orders the two accesses.",
 		"Order the accesses: by a mutex, a channel, or an atomic operation. See https://go.dev/ref/mem."}},
-	{model.Livelock, Rule{"livelock", "Livelock", "livelock",
+	{[]sut.Outcome{sut.Livelock}, Rule{"livelock", "Livelock", "livelock",
 		"All goroutines that can go on go round in loops without effect, and no timer is set.",
 		"See what each loop waits for, and who was to bring it about. Block there instead of polling."}},
 }
@@ -51,7 +55,7 @@ func Rules() (list []Rule) {
 // has a rule without texts.
 func RuleOf(v Violation) Rule {
 	for _, r := range rules {
-		if v.Outcome == r.outcome.String() {
+		if slices.ContainsFunc(r.outcomes, func(o sut.Outcome) bool { return o.String() == v.Outcome }) {
 			return r.Rule
 		}
 	}

@@ -118,12 +118,12 @@ func TestLongSchedules(t *testing.T) {
 // TestStepsWithoutPlaces: what is in no file of the tree is in no thread flow.
 func TestStepsWithoutPlaces(t *testing.T) {
 	c := reporttest.SSHSession()
-	document, _ := written(t, report.Violation{Outcome: "panicked", Counterexample: c})
+	document, _ := written(t, report.Violation{Outcome: "panic", Counterexample: c})
 	if r := document.Runs[0].Results[0]; len(r.CodeFlows) > 0 || len(r.Locations) > 0 {
 		t.Errorf("no file is known, and there are %+v", r)
 	}
 	c.Files = map[string]string{"main.go": "main.go"}
-	document, _ = written(t, report.Violation{Outcome: "panicked", Counterexample: c})
+	document, _ = written(t, report.Violation{Outcome: "panic", Counterexample: c})
 	for _, thread := range document.Runs[0].Results[0].CodeFlows[0].ThreadFlows {
 		for _, l := range thread.Locations {
 			if l.Location.PhysicalLocation == nil {

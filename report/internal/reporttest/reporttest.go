@@ -242,7 +242,7 @@ func Package() report.TestPackage {
 			{Name: "TestA", Verdict: report.Holds, Executions: 1, Elapsed: 10 * time.Millisecond},
 			{Name: "TestB/x", Verdict: report.Violated, Reason: "the search stopped at the first violation",
 				Executions: 1234, Elapsed: time.Second, Counterexample: c,
-				Violations: []report.Violation{{Outcome: model.Exited.String(),
+				Violations: []report.Violation{{Outcome: "exit",
 					Message: "q_test.go:7: <wrong>", Places: []string{"q_test.go:7"}, Counterexample: c}}},
 			{Name: "TestB", Verdict: report.Violated, Reason: "a subtest is violated", Executions: 2},
 			{Name: "TestC\x1b", Verdict: report.Unknown, Reason: "the limit of 3 executions was reached",
