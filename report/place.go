@@ -65,8 +65,8 @@ func cutLast(s, separator string) (before, after string, found bool) {
 }
 
 // Where lists the places that a violation is about, each once: those that tell it apart, and if
-// none of these is known, the last step that is at a known place. Of a data race, the later access
-// is the first. The list is empty if nothing is known.
+// none of these is known, the last step that is at a known place, or the main function. Of a data
+// race, the later access is the first. The list is empty if nothing is known.
 func (v Violation) Where() (list []Place) {
 	c := v.Counterexample
 	if c == nil {
@@ -99,6 +99,10 @@ func (v Violation) Where() (list []Place) {
 	// The end of the schedule is nearest to the failure.
 	for i := len(c.Steps) - 1; i >= 0 && len(list) == 0; i-- {
 		add(c.Steps[i].Source)
+	}
+	// A program that ends at once has no step.
+	if len(list) == 0 {
+		add(c.Begins)
 	}
 	return list
 }

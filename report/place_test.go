@@ -68,6 +68,8 @@ func TestWhere(t *testing.T) {
 	check(Place{"d/y.go", 8}, Place{"cmd/bank/main.go", 4}, Place{"b/x.go", 5})
 	c.Race, v.Places = nil, nil
 	check(Place{"a/x.go", 2})
+	c.Steps, c.Begins = nil, "bank/main.go:5"
+	check(Place{"cmd/bank/main.go", 5})
 	c.Files = nil
 	check()
 	v.Counterexample = nil

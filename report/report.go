@@ -173,6 +173,8 @@ type Counterexample struct {
 	ReplayCommand string
 	// Summary is the same in short. Its Counterexample is nil.
 	Summary Violation
+	// Begins is where the main function begins, in the words of a step.
+	Begins string
 	// Files are the files of which places are named: the name there, without the line, and the
 	// path. The path is absolute; after RelativeTo it is relative.
 	Files map[string]string

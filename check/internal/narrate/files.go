@@ -50,6 +50,9 @@ func sourceFiles(p *sut.Program, log *sut.Log, s Signature) map[string]string {
 			addCall(pc)
 		}
 	}
+	if at, ok := p.Declared("main.main"); ok {
+		add(at)
+	}
 	for _, at := range s.at {
 		add(at.Position)
 	}
