@@ -78,9 +78,8 @@ func (e *explainer) explain(v *violation, result *Result) error {
 	if v.tests != nil {
 		shown.Run.Args = v.tests
 	}
-	shown.Summary.Executions = v.executions
-	summary := shown.Summary
-	summary.Counterexample = shown
+	summary := narrate.SignatureOf(e.options.Program, log).Summary()
+	summary.Executions, summary.Size = v.executions, shown.Size()
 	result.Violations = append(result.Violations, Violation{
 		Tests: v.tests, Summary: summary, Counterexample: shown,
 		Recording: recording(e.options, v, log, exchanges),

@@ -162,6 +162,8 @@ type Counterexample struct {
 	Failure    Failure
 	Goroutines []Goroutine
 	Steps      []Step // in the order of execution
+	// Sources are the parts of source files that the places in it are in.
+	Sources []SourcePart
 	// Outputs are what the peers wrote to their standard output and error, in order. Unheard says
 	// that they may have written more.
 	Outputs []Output
@@ -171,13 +173,6 @@ type Counterexample struct {
 	// Shrunk says how it was made simpler than it was found; nil: it is as found, or as recorded.
 	Shrunk        *Shrinking
 	ReplayCommand string
-	// Summary is the same in short. Its Counterexample is nil.
-	Summary Violation
-	// Begins is where the main function begins, in the words of a step.
-	Begins string
-	// Files are the files of which places are named: the name there, without the line, and the
-	// path. The path is absolute; after RelativeTo it is relative.
-	Files map[string]string
 }
 
 // Failure is how a violating execution ended. The zero value says nothing. Headline and String put
@@ -211,6 +206,13 @@ func (f Failure) Headline() string {
 	return line
 }
 
+// SourcePart is some lines of a source file.
+type SourcePart struct {
+	File  string // as in places: "main.go" of "main.go:42"
+	First int    // the number of the first line
+	Lines []string
+}
+
 // PeerTimer is a timer of a peer that was not waited for.
 type PeerTimer struct {
 	Peer string
@@ -235,12 +237,9 @@ type Violation struct {
 	Outcome    string   // "deadlock", "data race"
 	Message    string   // one line, of a panic or an assertion; empty if there is none
 	Places     []string // "lock at main.go:42"
-	Functions  []string // of the places: "lock at example.com/bank.transfer"
 	Executions int      // in how many it was seen; 0: not counted
 	Size       Size
 	File       string // that the counterexample is kept in
-	// nil: only what is here is known
-	Counterexample *Counterexample
 }
 
 // Goroutine is one goroutine of a counterexample.
@@ -291,16 +290,20 @@ const Clock = -1
 // Step is one visible operation.
 type Step struct {
 	Goroutine int
-	Operation string // "lock", "send on channel"
-	Object    string // "mutex 3"; may be empty
-	Source    string // "main.go:42"
-	Function  string // that contains Source, with its package
+	Operation string  // "lock", "send on channel"
+	Object    string  // "mutex 3"; may be empty
+	Source    string  // "main.go:42"
+	Function  string  // that contains Source, with its package
+	Stack     []Frame // the calls that are known, innermost first: the operation, the user's own call
 	Kind      Kind
 	IO        []Message // what went over the network in this step, in order
 	// if the peers were restored for this step: which, from what, and how much was replayed
 	Restored string
 	Cached   bool // IO was answered by the I/O cache; otherwise by the peers
 	Preempts bool // the goroutine that ran before could have gone on
+	// Library is the package that the operation is in, if that is not the user's.
+	Library string
+	Key     bool // the failure is about this step, so it is always shown
 }
 
 // Output is what a peer wrote in a step, or before its first one.

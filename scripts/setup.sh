@@ -10,7 +10,7 @@ fail() { say "$*"; exit 1; }
 
 # missing_packages prints the packages whose command or file is absent.
 missing_packages() {
-	{ needed_packages; profile_packages "$@"; } | while read -r package file; do
+	{ needed_packages; profile_packages "$@"; test_packages "$@"; } | while read -r package file; do
 		[ -e "$file" ] || printf '%s ' "$package"
 	done
 }
@@ -61,6 +61,11 @@ etcd-server /usr/bin/etcd
 apache2-bin /usr/sbin/apache2
 websocketd /usr/bin/websocketd
 END
+}
+
+# test_packages are those that only tests need: a browser, for pages. They come with all profiles.
+test_packages() {
+	case " $* " in *" all "*) echo "chromium /usr/bin/chromium" ;; esac
 }
 
 # install_packages installs without starting services: the packages' scripts ask

@@ -27,8 +27,7 @@ func guide(g *abi.SharedGuide, s Schedule) error {
 	g.Picks, g.Seed = picks(s), s.Seed
 	g.Holds, g.Rares = uint32(len(s.Holds)), uint32(len(s.Rare))
 	for i, h := range s.Holds {
-		g.Hold[i] = abi.SharedHold{Goroutine: uint64(h.Goroutine), Nth: uint32(h.Nth),
-			Reading: uint32(h.Reading)}
+		g.Hold[i] = abi.SharedHold{Goroutine: uint64(h.Goroutine), Nth: uint32(h.Nth)}
 	}
 	g.Changes = uint32(len(s.Priorities.changes()))
 	for i, at := range s.Priorities.changes() {

@@ -3,7 +3,6 @@ package sut_test
 import (
 	"math"
 	"slices"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,17 +11,14 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-var guided = []string{"counter", "primitives", "select", "sealed", "timers", "deadlock", "memory", "signals",
-	"short timers"}
+var guided = []string{"counter", "primitives", "select", "sealed", "timers", "deadlock", "memory"}
 
 // TestHolds: a goroutine that is held is picked only if no other can be, and then it is the first
-// in the list of which that is true, whatever else the schedule says. No signal arrives before
-// that. Readings of the clock, which are transitions only with early timers, are not counted.
+// in the list of which that is true, whatever else the schedule says.
 func TestHolds(t *testing.T) {
 	held, released := 0, 0
 	for _, scenario := range guided {
-		w := startIn(t, sut.Snapshot, sut.Environment{Signals: []syscall.Signal{syscall.SIGINT},
-			SignalLimit: 2}, scenario)
+		w := start(t, sut.Snapshot, scenario)
 		ids := goroutinesOf(run(t, w, sut.Schedule{}, nil).Events)
 		for seed := range uint64(60) {
 			s := sut.Schedule{WantEnabled: true, Seed: seed / 2, EarlyTimers: int(seed % 3),
@@ -33,8 +29,7 @@ func TestHolds(t *testing.T) {
 			for i := range 1 + seed%5 {
 				r := mix(100*seed + i)
 				s.Holds = append(s.Holds,
-					sut.Hold{Goroutine: ids[r%uint64(len(ids))], Nth: 1 + int(r>>32%6),
-						Reading: max(0, int(r>>48%6)-3)})
+					sut.Hold{Goroutine: ids[r%uint64(len(ids))], Nth: 1 + int(r>>32%6)})
 			}
 			log := run(t, w, s, nil)
 			again := copyLog(log)
@@ -59,60 +54,39 @@ func goroutinesOf(events []sut.Event) (ids []model.GoroutineID) {
 	return ids
 }
 
-// passage is how far a goroutine has come.
-type passage struct{ transitions, readings int }
-
-// before is what would hold a goroutine before an operation.
-func (p passage) before(g uint64, op sut.Operation) sut.Hold {
-	h := sut.Hold{Goroutine: model.GoroutineID(g), Nth: p.transitions + 1}
-	if op == sut.ReadClock {
-		h.Reading = p.readings + 1
-	}
-	return h
-}
-
 // checkHolds looks at each pick: how often goroutines were held, and released.
 func checkHolds(t *testing.T, s sut.Schedule, events []sut.Event) (held, released int) {
 	t.Helper()
-	done, free := map[uint64]passage{}, map[sut.Hold]bool{}
-	var enabled []sut.Hold // before what the goroutines that can be picked are about to do
+	done, free := map[uint64]int{}, map[sut.Hold]bool{}
+	next := func(g uint64) sut.Hold {
+		return sut.Hold{Goroutine: model.GoroutineID(g), Nth: done[g] + 1}
+	}
+	var enabled []uint64
 	others, step := 0, 0
 	for _, e := range events {
-		if e.Kind != sut.Enabled && e.Kind != sut.Stepped {
-			continue
-		}
-		h := done[e.Subject].before(e.Subject, e.Operation)
-		isHeld := slices.Contains(s.Holds, h) && !free[h]
-		outside := e.Operation == sut.Advance || e.Operation == sut.SignalArrive
-		if e.Kind == sut.Enabled {
-			enabled = append(enabled, h)
-			if isHeld {
+		switch h := next(e.Subject); {
+		case e.Kind == sut.Enabled && e.Operation != sut.Advance:
+			if enabled = append(enabled, e.Subject); slices.Contains(s.Holds, h) && !free[h] {
 				held++
-			} else if !outside {
+			} else {
 				others++
 			}
-			continue
+		case e.Kind == sut.Stepped:
+			first := slices.IndexFunc(s.Holds, func(h sut.Hold) bool {
+				g := uint64(h.Goroutine)
+				return slices.Contains(enabled, g) && next(g) == h && !free[h]
+			})
+			if others == 0 && first >= 0 {
+				free[s.Holds[first]] = true
+				released++
+			}
+			if step++; step > 1 && slices.Contains(s.Holds, h) && !free[h] {
+				t.Errorf("step %d: %#x is picked for its transition %d, of %#x",
+					step, e.Subject, h.Nth, enabled)
+			}
+			enabled, others = nil, 0
+			done[e.Subject]++
 		}
-		first := slices.IndexFunc(s.Holds, func(h sut.Hold) bool {
-			return slices.Contains(enabled, h) && !free[h]
-		})
-		allHeld := others == 0 && first >= 0
-		if allHeld && e.Operation == sut.SignalArrive && s.Holds[first] != h {
-			t.Errorf("step %d: a signal arrives while all goroutines are held: %+v", step+1, enabled)
-		}
-		if allHeld && e.Operation != sut.Advance {
-			free[s.Holds[first]] = true
-			released++
-		}
-		if step++; step > 1 && slices.Contains(s.Holds, h) && !free[h] {
-			t.Errorf("step %d: %+v is picked, of %+v", step, h, enabled)
-		}
-		enabled, others = nil, 0
-		at := done[e.Subject]
-		if at.readings++; e.Operation != sut.ReadClock {
-			at = passage{transitions: at.transitions + 1}
-		}
-		done[e.Subject] = at
 	}
 	return held, released
 }

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,10 +106,10 @@ func nap(d time.Duration) {
 }
 
 // Ready waits until every peer listens where it says, and the group is quiescent. When ctx ends
-// before, the error names the peers that do not listen, and what the threads of the group have done
-// meanwhile. A peer that ends before is a *Died, with the words that it was not ready.
+// before, the error names the peers that do not listen. A peer that ends before is a *Died, with
+// the words that it was not ready.
 func (w *Watch) Ready(ctx context.Context) error {
-	pause, since := minPause, observe(w.group)
+	pause := minPause
 	for {
 		if err := w.Check(); err != nil {
 			return fmt.Errorf("before it was ready: %w", err)
@@ -123,9 +122,7 @@ func (w *Watch) Ready(ctx context.Context) error {
 			return w.Quiesce(ctx, nil)
 		}
 		if err := ctx.Err(); err != nil {
-			busy := diagnoser{w.group, w.network, w.timers}.busy(since)
-			return fmt.Errorf("%s (%s): %w", strings.Join(missing, "; "),
-				cmp.Or(busy, "the peers only wait for input"), err)
+			return fmt.Errorf("%s: %w", strings.Join(missing, "; "), err)
 		}
 		nap(pause)
 		pause = min(pause+pause/2, maxPause)

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -260,23 +261,27 @@ func TestManyGoroutines(t *testing.T) {
 	}
 }
 
-// TestAfterTheSchedule: what pages show below the schedule is the same as the end of the text.
-func TestAfterTheSchedule(t *testing.T) {
+// TestPartsForPages: what pages show beside the schedule is the same as in the text.
+func TestPartsForPages(t *testing.T) {
 	c := &report.Counterexample{
 		Run:     report.Run{Package: "./x", Verdict: report.Violated, Reason: "deadlock"},
 		Failure: report.Failure{Message: "deadlock"}, ReplayCommand: "tandem replay x",
 		Steps: []report.Step{{Restored: "checkpoint 3"}},
 	}
-	var after strings.Builder
-	if err := WriteAfterSchedule(&after, c); err != nil {
-		t.Fatal(err)
-	}
-	if whole := textOf(t, c, report.Options{}); !strings.HasSuffix(strings.TrimSpace(whole),
-		after.String()) ||
-		!strings.HasPrefix(after.String(), "Failure\n") || strings.HasSuffix(after.String(), "\n") {
-		t.Errorf("%q is not the end of\n%s", after.String(), whole)
-	}
-	if err := WriteAfterSchedule(fullDisk{}, c); err == nil {
-		t.Error("the error of the writer is lost")
+	whole := textOf(t, c, report.Options{})
+	for begins, write := range map[string]func(io.Writer, *report.Counterexample) error{
+		"Failure\n": WriteFailure, "Peers restored\n": WriteSearch,
+	} {
+		var part strings.Builder
+		if err := write(&part, c); err != nil {
+			t.Fatal(err)
+		}
+		if text := part.String(); !strings.Contains(whole, text) || !strings.HasPrefix(text, begins) ||
+			strings.HasSuffix(text, "\n") {
+			t.Errorf("%q is not a part of\n%s", text, whole)
+		}
+		if err := write(fullDisk{}, c); err == nil {
+			t.Error("the error of the writer is lost")
+		}
 	}
 }

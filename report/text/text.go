@@ -35,11 +35,23 @@ func Write(w io.Writer, c *report.Counterexample, options report.Options) error 
 	return err
 }
 
-// WriteAfterSchedule writes what Write has after the schedule. The error is the writer's. There is
-// no colour, and no empty line at its beginning or end: a page has it in an element of its own.
-func WriteAfterSchedule(w io.Writer, c *report.Counterexample) error {
+// WriteFailure writes what Write has about the failure. The error is the writer's. There is no
+// colour, and no empty line at its beginning or end: a page has it in an element of its own.
+func WriteFailure(w io.Writer, c *report.Counterexample) error {
 	p := printer.New(report.Options{})
-	printAfterSchedule(p, c)
+	printFailure(p, c)
+	_, err := io.WriteString(w, strings.TrimSpace(p.String()))
+	return err
+}
+
+// WriteSearch writes what Write has about the search and how to see the failure again, in the way
+// of WriteFailure.
+func WriteSearch(w io.Writer, c *report.Counterexample) error {
+	p := printer.New(report.Options{})
+	printRestores(p, c.Steps)
+	printMissing(p, c.Run)
+	printSummary(p, c.Run)
+	printReplay(p, c)
 	_, err := io.WriteString(w, strings.TrimSpace(p.String()))
 	return err
 }

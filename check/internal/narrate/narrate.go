@@ -51,6 +51,7 @@ type narrator struct {
 	preempting []bool
 	networks   networks
 	meets      string // whose operation on a channel the present step completes, too
+	seen       places
 }
 
 // performed is the last operation of a goroutine.
@@ -63,7 +64,7 @@ func newNarrator(p *sut.Program, log *sut.Log, exchanges []driver.Exchange) *nar
 	return &narrator{
 		program: p, log: log, exchanges: exchanges,
 		networks: networks{}, names: map[uint64]int{}, objects: map[uint64]string{},
-		counted: map[string]int{}, locks: newLockOwners(),
+		counted: map[string]int{}, locks: newLockOwners(), seen: newPlaces(),
 	}
 }
 
@@ -117,12 +118,7 @@ func (n *narrator) narrate() *report.Counterexample {
 	if n.log.Race != nil {
 		n.result.Race = n.race(n.log.Race)
 	}
-	signature := SignatureOf(n.program, n.log)
-	if at, ok := n.program.Declared("main.main"); ok {
-		n.result.Begins = shortSource(at)
-	}
-	n.result.Summary, n.result.Files = signature.Summary(), sourceFiles(n.program, n.log, signature)
-	n.result.Summary.Size = n.result.Size()
+	n.result.Sources = n.seen.parts()
 	return &n.result
 }
 
@@ -230,6 +226,7 @@ func (n *narrator) step(goroutine int, e *sut.Event) {
 	if at, ok := n.own(e); ok {
 		s.Source, s.Function = shortSource(at), at.Function
 	}
+	s.Stack, s.Library = n.seen.calls(n.program, e)
 	n.result.Steps = append(n.result.Steps, s)
 	if e.Operation.HasArms() {
 		n.last[goroutine] = performed{operation: e.Operation, source: n.source(e.PC)}

@@ -61,7 +61,7 @@ func lengthen(random *rand.Rand, log *sut.Log, n int) {
 		sut.Stepped, sut.Stepped, sut.Ticked, sut.Accessed, sut.Accessed, sut.Spawned, sut.Woke,
 		sut.Enabled, sut.Pending, sut.Partnered, sut.Needed, sut.Intended,
 	}
-	operations := []sut.Operation{sut.Exit, sut.Select, sut.Resume, sut.ReadClock}
+	operations := []sut.Operation{sut.Exit, sut.Select, sut.Resume}
 	var at admitted
 	for _, e := range log.Events {
 		at.admits(e)
