@@ -8,6 +8,7 @@ import (
 // The log of an execution: what a worker has executed.
 type (
 	Execution   = core.Execution
+	Estimated   = core.Estimated
 	Transition  = core.Transition
 	Alternative = core.Alternative
 	Pending     = core.Pending

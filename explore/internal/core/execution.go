@@ -41,6 +41,9 @@ type Transition struct {
 	// Place names the place in the code of the operation that the transition begins with; 0: it is
 	// not known. Searches compare places, and nothing else.
 	Place uint64
+	// Alive is how many goroutines of the program there were before it, those that are blocked
+	// included; 0: it is not known. Only directed searches look at it.
+	Alive int
 }
 
 // Alternative is a goroutine that could have been picked, with the number of
@@ -75,6 +78,15 @@ type Execution struct {
 	// RarePoints is, with a Seed, at how many points each kind of rare event could have happened.
 	RarePoints [RareKinds]int
 	Timers     int // that the program has set or stopped
+	// Estimates are what the program has said of how near it is to a violation, in the order of the
+	// transitions. Each holds until the next one. Only directed searches look at them.
+	Estimates []Estimated
+}
+
+// Estimated is what the program said in a transition (tandem.Estimate): less is nearer.
+type Estimated struct {
+	At    int // index of the transition
+	Value int64
 }
 
 // MayBeSingleAccess reports whether the accesses are those of a SingleAccess.

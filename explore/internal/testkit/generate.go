@@ -40,6 +40,8 @@ var (
 	Times    = []string{"sleep 1", "sleep 2"}
 	Branches = []string{"skip r0 0 1; store x 3", "skip r1 1 2; load r0 x; store y 3", "skip r2 2 1; inc " +
 		"y r0"}
+	// What a program says to a directed search.
+	Estimates = []string{"estimate 1", "estimate 2", "skip r0 0 1; estimate 0"}
 	// Of these, nothing is sealed that is always executed, and every transition up to that is a
 	// single access.
 	ifs = []string{"store x 1", "store y 1", "store z 1", "load r0 x", "load r2 z", "load r0 x; skip r0 1 " +

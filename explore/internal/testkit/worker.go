@@ -124,7 +124,7 @@ func (w *Worker) step() bool {
 		w.Log.Outcome = core.Redundant
 		return false
 	}
-	t := core.Transition{Action: action}
+	t := core.Transition{Action: action, Alive: w.alive()}
 	for _, a := range enabled {
 		if a.Goroutine == action.Goroutine {
 			t.Choices = a.Choices
@@ -169,6 +169,14 @@ func (w *Worker) Enabled() []core.Alternative {
 		list = []core.Alternative{{Choices: 1}}
 	}
 	return list
+}
+
+// alive counts goroutines that have not ended.
+func (w *Worker) alive() (n int) {
+	for _, g := range w.goroutines {
+		n += btoi(!g.returned)
+	}
+	return n
 }
 
 // returning reports whether all that main has left is to return.
@@ -441,6 +449,9 @@ func (w *Worker) operate(g *simGoroutine, choice int) {
 		if g.regs[in.reg] == in.value {
 			g.pc = min(g.pc+in.other, len(g.body))
 		}
+	case opEstimate:
+		w.Log.Estimates = append(w.Log.Estimates,
+			core.Estimated{At: len(w.Log.Transitions), Value: int64(in.value)})
 	case opAssert:
 		if got := g.regs[in.reg]; got != in.value {
 			w.end(core.AssertionFailed, "%s: r%d is %d, not %d", g.name, in.reg, got, in.value)
