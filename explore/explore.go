@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandem-mc/tandem/explore/internal/core"
 	"github.com/tandem-mc/tandem/explore/internal/dfs"
+	"github.com/tandem-mc/tandem/explore/internal/directed"
 	"github.com/tandem-mc/tandem/explore/internal/dpor"
 	"github.com/tandem-mc/tandem/explore/internal/portfolio"
 	"github.com/tandem-mc/tandem/explore/internal/random"
@@ -45,11 +46,15 @@ const (
 	// Auto is a portfolio of searches (package portfolio): schedules aimed at what earlier
 	// executions hint at, random ones, and DPOR, or what takes its place within bounds.
 	Auto
+	// Directed runs executions best first: it goes on where a state seems nearest to a violation.
+	// It takes one execution for each partial order, and some that are cut off; within bounds it
+	// takes every execution.
+	Directed
 	algorithms // their number
 )
 
 var algorithmNames = [algorithms]string{DPOR: "dpor", DFS: "dfs", Random: "random", PCT: "pct",
-	POS: "pos", SURW: "surw", Replay: "replay", Auto: "auto"}
+	POS: "pos", SURW: "surw", Replay: "replay", Auto: "auto", Directed: "directed"}
 
 func (a Algorithm) String() string {
 	if a >= algorithms {
@@ -87,7 +92,7 @@ type Config struct {
 type Search struct {
 	core  core.Search
 	tree  core.Tree     // core, if its executions form a tree; else nil: it cannot be split
-	drawn core.Drawn    // core, if its schedules are drawn; else nil: none are known beforehand
+	drawn core.Drawn    // core, if schedules are known beforehand; else nil
 	saved core.Saveable // core, if its state can be saved; else nil
 
 	bounds core.Bounds
@@ -123,6 +128,8 @@ func New(c Config) (*Search, error) {
 		auto := portfolio.New(c.systematic(b), c.Seed, c.EarlyTimers, b)
 		auto.Most = c.Executions
 		s.use(auto)
+	case Directed:
+		s.use(directed.New(b))
 	default:
 		return nil, fmt.Errorf("there is no search of the kind %v", c.Algorithm)
 	}
@@ -223,7 +230,8 @@ func (s *Search) Forecast() float64 {
 // Prefetch lists at most n schedules that Next will return later, the next one first: others may
 // run them meanwhile. It may be called after Next, before the execution is reported. It lists no
 // schedule twice, and keeps no reference to them. Only searches whose schedules are drawn at random
-// know them beforehand; others are split (Split).
+// know them beforehand; others are split (Split). Directed lists its best branches, but better ones
+// may come before them.
 //
 // The search does not depend on it: when it gets there, Next returns the schedule as if nobody had
 // run it. If the search ends before that, the work was wasted, and nothing else.

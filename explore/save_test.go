@@ -38,6 +38,8 @@ var saveables = map[string]func() *Search{
 	"auto-bounded": func() *Search {
 		return mustNew(Config{Algorithm: Auto, Preemptions: new(2), Seed: 3, EarlyTimers: 2})
 	},
+	"directed":         directedSearch,
+	"directed-bounded": func() *Search { return within(Directed, 1) },
 	"limited": func() *Search {
 		return mustNew(Config{Algorithm: DFS, Preemptions: new(1), Delays: new(3)})
 	},
@@ -47,7 +49,8 @@ var saveables = map[string]func() *Search{
 // what is executed, in which order, and the verdict are those of a search that was not.
 func TestResume(t *testing.T) {
 	everything := testkit.Profile{Blocks: testkit.Join(testkit.Variables, testkit.Mutexes,
-		testkit.WaitGroups, testkit.Channels, testkit.Choices, testkit.Times, testkit.Branches)}
+		testkit.WaitGroups, testkit.Channels, testkit.Choices, testkit.Times, testkit.Branches,
+		testkit.Estimates)}
 	for name, make := range saveables {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
@@ -118,6 +121,8 @@ func TestRaisedBound(t *testing.T) {
 		"pct":    func(n int) *Search { return maxExecutions(pctSearch(n, 3, 3), n) },
 		"pos":    func(n int) *Search { return maxExecutions(posSearch(n, 3), n) },
 		"surw":   func(n int) *Search { return maxExecutions(surwSearch(n, 3), n) },
+
+		"directed": func(n int) *Search { return maxExecutions(directedSearch(), n) },
 	} {
 		s := make(4)
 		first := testkit.MustSearch(t, s, threeWriters)

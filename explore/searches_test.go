@@ -81,7 +81,7 @@ func TestAlgorithmNames(t *testing.T) {
 			t.Errorf("algorithm %d has no name", a)
 		}
 	}
-	if got := Algorithm(9).String(); got != "algorithm 9" {
+	if got := Algorithm(10).String(); got != "algorithm 10" {
 		t.Error(got)
 	}
 }
@@ -100,6 +100,7 @@ func TestWhatSearchesCanDo(t *testing.T) {
 		{Config{Algorithm: PCT, Executions: 1, Depth: 1}, false, true, true},
 		{Config{Algorithm: POS, Executions: 1}, false, true, true},
 		{Config{Algorithm: SURW, Executions: 1}, false, true, true},
+		{Config{Algorithm: Directed}, false, true, true},
 		{Config{Algorithm: Replay}, false, false, false},
 	} {
 		s, err := New(c.config)
