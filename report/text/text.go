@@ -44,10 +44,11 @@ func WriteFailure(w io.Writer, c *report.Counterexample) error {
 	return err
 }
 
-// WriteSearch writes what Write has about the search and how to see the failure again, in the way
-// of WriteFailure.
+// WriteSearch writes what Write has about output, the search, and how to see the failure again, in
+// the way of WriteFailure.
 func WriteSearch(w io.Writer, c *report.Counterexample) error {
 	p := printer.New(report.Options{})
+	printOutputs(p, c)
 	printRestores(p, c.Steps)
 	printMissing(p, c.Run)
 	printSummary(p, c.Run)
