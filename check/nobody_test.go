@@ -1,12 +1,15 @@
 package check
 
 import (
+	"net/netip"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // nobodyOptions checks the program of testdata/nobody.
@@ -47,6 +50,28 @@ func TestMissedWhenResumed(t *testing.T) {
 			resumed.Verdict.Kind != whole.Verdict.Kind || resumed.Vacuous != whole.Vacuous {
 			t.Errorf("resumed after %d executions: %v, %q\n%s", executions, resumed.Verdict,
 				resumed.Vacuous, diff)
+		}
+	}
+}
+
+// TestAbsent: where nobody is on purpose, a refused connect is as good as any. One that is left, in
+// whatever order of the goroutines, makes the check say nothing.
+func TestAbsent(t *testing.T) {
+	var all []configs.Absent
+	for port := range uint16(4) {
+		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 81+port)
+		all = append(all, configs.Absent{Address: proxy.Address{At: at}})
+	}
+	for n := range len(all) + 1 {
+		o := nobodyOptions(t, "alone")
+		o.Search, o.Absent = dporSearch(), all[:n]
+		want := explore.Unknown
+		if n == len(all) {
+			want = explore.Holds
+		}
+		r := check(t, o)
+		if r.Verdict.Kind != want || len(r.Missed.Dialled) != len(all)-n {
+			t.Errorf("%v are absent: %+v, %+v; want %v", o.Absent, r.Verdict, r.Missed, want)
 		}
 	}
 }

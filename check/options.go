@@ -11,6 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/modules"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
@@ -70,6 +71,8 @@ type PeerOptions struct {
 	// reaches them.
 	Group  *peers.Group
 	Client *ckptd.Client
+	// Absent is where nobody is on purpose.
+	Absent []configs.Absent
 	// Strategy says when checkpoints are taken. Reports call it StrategyName.
 	Strategy     strategy.Strategy
 	StrategyName string

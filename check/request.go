@@ -73,7 +73,8 @@ func (r Request) options(before time.Duration) (Options, error) {
 		Violations: r.Violations, Shrink: r.Shrink,
 		Workers: cmp.Or(config.Workers, usefulWorkers(config)),
 		PeerOptions: PeerOptions{
-			Group: config.Group, StrategyName: config.Strategy, BackendName: config.Backend,
+			Group: config.Group, Absent: config.Absent,
+			StrategyName: config.Strategy, BackendName: config.Backend,
 			CheckpointBytes: int64(config.CheckpointMib) << 20,
 			PeerPatience:    cmp.Or(config.PeerPatience, -1), // 0 would be the default
 			Masks:           masks(config), CacheBytes: int64(config.CacheMib) << 20,

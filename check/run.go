@@ -230,7 +230,7 @@ func (r *run) known() *Result {
 	counts.Early, counts.EarlyCutOff = tally.Counts.Early, tally.Counts.EarlyCutOff
 	result := &Result{Verdict: r.done.Verdict, Counts: counts, CutOff: r.found.limited,
 		Outcomes: tally.Outcomes}
-	missed := r.config.Dials.Found(r.options.Group)
+	missed := r.config.Dials.Found(r.options.Group, r.options.Absent)
 	result.Missed, result.Vacuous = missed.Missed, missed.Vacuous
 	if r.peers != nil {
 		known := r.peers.Report()

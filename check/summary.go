@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 	"golang.org/x/sys/unix"
 
@@ -185,6 +186,9 @@ func Assumptions(o Options) report.Assumptions {
 			textutil.CountOf(n, "time")))
 	}
 	a.Other = append(a.Other, o.Assumed...)
+	if len(o.Absent) > 0 {
+		a.Other = append(a.Other, "nobody is there on purpose (absent): "+namesOf(o.Absent))
+	}
 	if o.Group != nil {
 		a.Scope, a.Strategy, a.Backend = o.Scope.String(), o.StrategyName, o.BackendName
 		if o.Audited {
@@ -222,6 +226,15 @@ func arrivals(g *peers.Group) []string {
 		return []string{"clients connect in every order"}
 	}
 	return []string{"clients connect in the order of the configuration"}
+}
+
+// namesOf are entries as they are written, with commas in between.
+func namesOf(absent []configs.Absent) string {
+	var names []string
+	for _, a := range absent {
+		names = append(names, a.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 // assumedOfPeerTime says which timers of the peers a verdict knows nothing of.

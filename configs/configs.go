@@ -45,14 +45,11 @@ type Config struct {
 	Scope string
 	// Quiescence is how it is told that the peers are quiescent: one of Quiescences.
 	Quiescence string
-	// CheckpointMib is how much memory checkpoints of the peers and their files may take,
-	// MinCheckpointMiB to MaxMemoryMiB.
-	CheckpointMib int
-	// CacheMib is how much memory the I/O cache may take before it puts answers into a file, 1 to
-	// MaxMemoryMiB.
-	CacheMib int
+	Room
 	// Masks are fields in the answers of the peers that may differ, at most maxMasks.
-	Masks  []Mask
+	Masks []Mask
+	// Absent is where nobody is on purpose, at most maxAbsent.
+	Absent []Absent `json:",omitempty"`
 	Bounds Bounds
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
 	Leaks bool
@@ -78,6 +75,16 @@ type Config struct {
 	// PreemptIn are packages besides the main module where goroutines may be preempted: PATH or
 	// PATH/...
 	PreemptIn []string
+}
+
+// Room is how much memory may be used for the peers.
+type Room struct {
+	// CheckpointMib is for checkpoints of the peers and their files, MinCheckpointMiB to
+	// MaxMemoryMiB.
+	CheckpointMib int
+	// CacheMib is how much the I/O cache may take before it puts answers into a file, 1 to
+	// MaxMemoryMiB.
+	CacheMib int
 }
 
 // Mask is a rule for a field that may differ between two answers of a peer to the same request,
@@ -190,7 +197,7 @@ func DefaultFaultKinds() []string { return sut.DefaultFaultKinds }
 func Default() Config {
 	return Config{
 		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0],
-		CacheMib: 1024, CheckpointMib: 1024, Races: []string{sut.RacesDirect}, SelfCheck: 1000,
+		Room: Room{CacheMib: 1024, CheckpointMib: 1024}, Races: []string{sut.RacesDirect}, SelfCheck: 1000,
 		SaveInterval: 10 * time.Second,
 		PeerPatience: watch.DefaultPatience,
 		World: sut.Environment{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk,

@@ -50,6 +50,7 @@ type groupKeys struct {
 	Prepare      []peers.Preparation
 	Files        []fileEntry
 	Hosts        []pair
+	Absent       []string
 	Binds        []pair
 	ReadyTimeout *time.Duration `mapstructure:"ready_timeout"`
 	AnyArrival   bool           `mapstructure:"any_arrival"`
@@ -214,7 +215,8 @@ func (r *reader) lineOf(key string) int {
 func (d document) config(b beside) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
 	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Quiescence: d.Quiescence,
-		Scope: d.Scope, Masks: d.Mask, CacheMib: d.CacheMib, CheckpointMib: d.CheckpointMib, Bounds: d.Bounds,
+		Scope: d.Scope, Masks: d.Mask, Bounds: d.Bounds,
+		Room:      Room{CheckpointMib: d.CheckpointMib, CacheMib: d.CacheMib},
 		PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, PeerPatience: d.PeerPatience,
 		Workers: d.Workers}
 	var err error
@@ -239,6 +241,8 @@ func (d document) config(b beside) (Config, []Problem) {
 	problems = append(problems, more...)
 	c.World.Hosts, more = d.Group.hosts(group.Peers)
 	problems = append(problems, more...)
+	absent, wrong := parseAbsent(d.Group.Absent)
+	c.Absent, problems = absent, append(problems, wrong...)
 	if len(d.Group.Peers) > 0 {
 		c.Group = &group
 		return c, problems

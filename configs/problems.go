@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/strategy"
 )
 
@@ -14,7 +15,7 @@ import (
 // there are no lines here: parse adds them.
 func (c Config) problems() []Problem {
 	problems := slices.Concat(c.choiceProblems(), c.limitProblems(), c.maskProblems(), c.peerTimerProblems(),
-		c.boundProblems(), c.textProblems())
+		c.boundProblems(), c.textProblems(), c.absentProblems())
 	if c.Group != nil {
 		problems = append(problems, groupProblems(*c.Group)...)
 	}
@@ -212,4 +213,40 @@ func (c Config) peerTimerProblems() (problems []Problem) {
 			"connections: use scope group, and not " + c.Scope}}
 	}
 	return problems
+}
+
+// absentProblems says which entries contradict the peers: one of them is there, or it is a client
+// that waits for the program to listen there.
+func (c Config) absentProblems() (wrong list) {
+	for i, a := range c.Absent {
+		key := fmt.Sprintf("absent[%d]", i)
+		// A name that can be looked up leads to an address, and that is what is dialled.
+		if c.hasHost(a.Name) {
+			wrong.add(key, "%s is the name of a host that there is: see hosts, and the names of peers", a)
+		}
+		if c.Group == nil || a.Name != "" {
+			continue
+		}
+		for j, p := range c.Group.Peers {
+			listens, _ := p.Addresses() // what is wrong with them is found elsewhere
+			if slices.ContainsFunc(listens, func(at proxy.Address) bool { return at.Serves(a.Address) }) {
+				wrong.add(key, "%s is where peers[%d] listens: leave out one of them", a, j)
+			}
+			// The program listens on loopback, whatever address it names.
+			near := a.Address.Network.IsUnix() || a.Address.At.Addr().IsLoopback()
+			if near && p.Waits(a.Address) {
+				wrong.add(key, "%s is where the program is to listen for peers[%d]: leave it out", a, j)
+			}
+		}
+	}
+	return wrong
+}
+
+// hasHost reports whether a name can be looked up, in whatever case it is written. Lines of hosts
+// are an address, a blank and a name.
+func (c Config) hasHost(name string) bool {
+	return name != "" && slices.ContainsFunc(c.World.Hosts, func(line string) bool {
+		_, host, _ := strings.Cut(line, " ")
+		return strings.EqualFold(host, name)
+	})
 }

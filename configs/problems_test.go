@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // anyConfig draws a configuration whose values are often not allowed.
@@ -42,6 +44,8 @@ func anyConfig(t *rapid.T) Config {
 				Listen: listen.Draw(t, "listen"),
 			})
 		}
+		at := proxy.Address{At: netip.MustParseAddrPort("127.0.0.1:80")}
+		c.Absent = []Absent{{Address: at}, {Name: "a"}}
 		c.World.FaultPeers = texts.Draw(t, "fault peers")
 	}
 	return c

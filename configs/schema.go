@@ -97,6 +97,7 @@ var schema = field{shape: record, fields: map[string]field{
 	// How the program finds the peers, and how long they may take until they are ready.
 	"hosts":         {shape: pairs},
 	"binds":         {shape: pairs},
+	"absent":        {shape: texts}, // where nobody is on purpose
 	"ready_timeout": {shape: duration},
 	"any_arrival":   {shape: truth},
 	// How the peers are taken back, and when their answers count as the same. Sizes are in MiB.

@@ -13,8 +13,8 @@ import (
 // maxMissed bounds how many addresses are named.
 const maxMissed = 6
 
-// printMissed says where no peer was, and how to add one. Nothing is said where all were there, and
-// nothing that the reason of the verdict has said.
+// printMissed says where no peer was, how to add one, and how to say that none is to be there.
+// Nothing is said where all were there, and nothing that the reason of the verdict has said.
 func printMissed(p *printer.Printer, m report.Missed, reason string) {
 	for i, d := range m.Dialled {
 		if i == maxMissed {
@@ -34,6 +34,26 @@ func printMissed(p *printer.Printer, m report.Missed, reason string) {
 	for _, line := range m.Configure[:min(len(m.Configure), printer.MaxListed)] {
 		p.Print("    " + words.Printable(line))
 	}
+	if len(m.Dialled) > 0 {
+		p.Print("  or, if nobody is to be there:")
+		p.Print("    " + words.Printable(absent(m.Dialled)))
+	}
+}
+
+// absent is the line of the configuration that says that nobody is there on purpose, where the
+// program dialled. It has the addresses that are named, and is YAML.
+func absent(dialled []report.Dial) string {
+	var entries []string
+	for _, d := range dialled[:min(len(dialled), maxMissed)] {
+		entry := d.Address
+		// A colon with a blank after it is the only one that YAML minds, and no address has one.
+		if strings.Trim(entry[:min(len(entry), 1)], "@\"'!&*%#|>`") == "" ||
+			strings.ContainsAny(entry, "[]{},'\"\\# ") {
+			entry = "'" + strings.ReplaceAll(entry, "'", "''") + "'"
+		}
+		entries = append(entries, entry)
+	}
+	return "absent: [" + strings.Join(entries, ", ") + "]"
 }
 
 // Missed says who was not there in the executions, and how to add them; empty if all were there.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/report"
@@ -152,12 +153,13 @@ func nobody(result syscall.Errno) bool {
 	return false
 }
 
-// Found says whom the executions missed, where the peers are those of a group, which may be nil. It
-// is called when the search has ended. A nil group stands for a configuration without peers.
-func (s *Set) Found(group *peers.Group) Found {
+// Found says whom the executions missed, where the peers are those of a group, which may be nil,
+// and where nobody is on purpose. It is called when the search has ended. A nil group stands
+// for a configuration without peers.
+func (s *Set) Found(group *peers.Group, absent []configs.Absent) Found {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	missing := s.missing(group)
+	missing := s.missing(group, absent)
 	f := Found{Missed: report.Missed{Clients: reachable(s.waited)}}
 	for _, at := range missing {
 		f.Dialled = append(f.Dialled, report.Dial{
@@ -204,14 +206,14 @@ type Found struct {
 // missing are the targets where a peer would have been, in the order of their texts. Of several
 // loopback addresses with one port, one is among them. The order does not depend on the map, so
 // that reports are the same each time.
-func (s *Set) missing(group *peers.Group) (list []target) {
+func (s *Set) missing(group *peers.Group, absent []configs.Absent) (list []target) {
 	known := map[target]bool{}
 	for at := range s.failed {
-		if s.isOwn(at) || isConfigured(at, group) {
+		if s.isOwn(at) || isConfigured(at, group) || isAbsent(at, absent) {
 			continue
 		}
 		// Of the two loopback addresses, which localhost leads to, the user needs one entry.
-		if one := s.merged(at); !known[one] {
+		if one := s.merged(at); !known[one] && !isAbsent(one, absent) {
 			known[one] = true
 			list = append(list, one)
 		}
@@ -246,7 +248,13 @@ func (s *Set) result(missing target) string {
 	return cmp.Or(slices.Max(results).Error(), "connection refused")
 }
 
-// allMissing reports whether nothing was dialled that the program serves, or a peer.
+// isAbsent reports whether nobody is at a target on purpose.
+func isAbsent(at target, absent []configs.Absent) bool {
+	return slices.ContainsFunc(absent, func(a configs.Absent) bool { return a.Covers(at.Address, at.name) })
+}
+
+// allMissing reports whether nothing was dialled that the program serves, or a peer. What is absent
+// on purpose shows nobody, either.
 func (s *Set) allMissing(group *peers.Group) bool {
 	for at := range s.failed {
 		if s.isOwn(at) || isConfigured(at, group) {

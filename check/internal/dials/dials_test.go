@@ -81,7 +81,7 @@ func TestFound(t *testing.T) {
 		for _, d := range c.dials {
 			s.Add(&Notes{Dials: []sut.Dial{d}})
 		}
-		f := s.Found(c.group)
+		f := s.Found(c.group, nil)
 		var got []string
 		for _, d := range f.Dialled {
 			got = append(got, d.Address+" "+d.Result)
@@ -101,7 +101,7 @@ func TestReached(t *testing.T) {
 	if !s.Add(n) || s.Add(n) || s.News([]sut.Event{{Kind: sut.Delivered}}, nil) != nil {
 		t.Errorf("%+v is to be news, once", n)
 	}
-	if f := s.Found(nil); f.Vacuous != "" || len(f.Dialled) != 1 {
+	if f := s.Found(nil, nil); f.Vacuous != "" || len(f.Dialled) != 1 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -113,7 +113,7 @@ func TestWaited(t *testing.T) {
 	s.Add(&Notes{Waited: []proxy.Address{at(t, "udp [::]:53")}})
 	s.Add(&Notes{Waited: []proxy.Address{at(t, "[::]:8080")}})
 	want := []string{":8080", ":81", "127.0.0.1:82", "udp::53"}
-	if diff := cmp.Diff(want, s.Found(nil).Clients); diff != "" {
+	if diff := cmp.Diff(want, s.Found(nil, nil).Clients); diff != "" {
 		t.Error(diff)
 	}
 }

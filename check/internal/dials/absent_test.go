@@ -1,0 +1,80 @@
+package dials
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/report/text"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestAbsent: where nobody is on purpose, nobody is missed. The rest is missed as before, and a
+// check that dialled nothing else still says nothing.
+func TestAbsent(t *testing.T) {
+	refused := func(address string) sut.Dial {
+		return sut.Dial{Address: at(t, address), Result: syscall.ECONNREFUSED}
+	}
+	dials := []sut.Dial{refused("127.0.0.1:81"), refused("[::1]:81"), refused("udp 127.0.0.1:81"),
+		{Name: "db.test.", Result: syscall.ENOENT}}
+	address := func(text string) configs.Absent { return configs.Absent{Address: at(t, text)} }
+	for name, c := range map[string]struct {
+		absent []configs.Absent
+		missed string
+	}{
+		"none":             {nil, "127.0.0.1:81 db.test udp:127.0.0.1:81"},
+		"the first stands": {[]configs.Absent{address("127.0.0.1:81")}, "db.test udp:127.0.0.1:81"},
+		"the second only":  {[]configs.Absent{address("[::1]:81")}, "127.0.0.1:81 db.test udp:127.0.0.1:81"},
+		"a name": {[]configs.Absent{{Name: "DB.test"}},
+			"127.0.0.1:81 udp:127.0.0.1:81"},
+		"other ports": {[]configs.Absent{address("127.0.0.1:82"), {Name: "test"}},
+			"127.0.0.1:81 db.test udp:127.0.0.1:81"},
+		"all": {[]configs.Absent{address("127.0.0.1:81"), address("udp 127.0.0.1:81"),
+			{Name: "db.test"}}, ""},
+	} {
+		for _, list := range [][]sut.Dial{dials, slices.Concat(dials[1:], dials[:1])} {
+			var s Set
+			s.Add(&Notes{Dials: list})
+			f := s.Found(nil, c.absent)
+			var got []string
+			for _, d := range f.Dialled {
+				got = append(got, d.Address)
+			}
+			if text := strings.Join(got, " "); text != c.missed {
+				t.Errorf("%s: %q, want %q", name, text, c.missed)
+			}
+			if (f.Vacuous == "") != (c.missed == "") || (f.Configure == nil) != (c.missed == "") {
+				t.Errorf("%s: %q, %q", name, f.Vacuous, f.Configure)
+			}
+		}
+	}
+}
+
+// TestAbsentAsSuggested: the line that the report prints can be copied, and then nobody is missed.
+func TestAbsentAsSuggested(t *testing.T) {
+	var s Set
+	for _, text := range []string{"127.0.0.1:81", "[::1]:82", "udp 10.1.2.3:5", "unix @it's",
+		"unix /run/tandem/x"} {
+		s.Add(&Notes{Dials: []sut.Dial{{Address: at(t, text), Result: syscall.ECONNREFUSED}}})
+	}
+	s.Add(&Notes{Dials: []sut.Dial{{Name: "db.test.", Result: syscall.ENOENT}}})
+	_, lines, ok := strings.Cut(text.Missed(s.Found(nil, nil).Missed), "or, if nobody is to be there:\n")
+	if !ok {
+		t.Fatal("nothing is suggested")
+	}
+	file := filepath.Join(t.TempDir(), "tandem.yaml")
+	if err := os.WriteFile(file, []byte(strings.TrimSpace(lines)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config, err := configs.Load(file)
+	if err != nil {
+		t.Fatalf("%v in %s", err, lines)
+	}
+	if f := s.Found(nil, config.Absent); len(f.Dialled) > 0 || f.Vacuous != "" {
+		t.Errorf("%+v in spite of %s", f, lines)
+	}
+}
