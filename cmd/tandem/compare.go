@@ -25,7 +25,7 @@ type compareFlags struct {
 	// What is combined. An empty list stands for what the configuration has.
 	strategies, backends, scopes []string
 	// Files for the table; empty: none.
-	csv, svg string
+	csv, svg, html string
 	// repeat is how often each combination is run.
 	repeat int
 }
@@ -66,6 +66,7 @@ with the reason, and the others go on. Otherwise the exit code is that of the ve
 	p.IntVar(&f.repeat, "repeat", 1, "how often to run each; the table has the run of the median time")
 	p.StringVar(&f.csv, "csv", "", "write the table to `file` as comma-separated values")
 	p.StringVar(&f.svg, "svg", "", "draw the table to `file` as bars")
+	p.StringVar(&f.html, "html", "", "write the table, with the bars, to `file` as an HTML page")
 	return c
 }
 
@@ -80,7 +81,11 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	if f.csv != "" && f.csv == f.svg {
 		return fmt.Errorf("--csv and --svg name the same file, %s", f.csv)
 	}
-	if err := writable(f.csv, f.svg); err != nil {
+	// A page has both, but as text of its own.
+	if f.html != "" && (f.html == f.csv || f.html == f.svg) {
+		return fmt.Errorf("--html and another flag name the same file, %s", f.html)
+	}
+	if err := writable(f.csv, f.svg, f.html); err != nil {
 		return err
 	}
 	// Files are tried first: a comparison takes long, and its results would be lost.
@@ -156,11 +161,12 @@ func (f *compareFlags) show(out io.Writer, c *compare.Comparison) error {
 		c = c.Medians()
 	}
 	wrong = append(wrong, compare.Write(out, c, report.Options{}))
-	// Both files have the same rows as the table.
+	// A file that is not named is not written.
+	// All files have the same rows as the table.
 	for _, file := range []struct {
 		name  string
 		write func(io.Writer, *compare.Comparison) error
-	}{{f.csv, compare.WriteCSV}, {f.svg, compare.WriteSVG}} {
+	}{{f.csv, compare.WriteCSV}, {f.svg, compare.WriteSVG}, {f.html, compare.WriteHTML}} {
 		if file.name == "" {
 			continue
 		}

@@ -344,6 +344,7 @@ func TestArgumentsOfCommands(t *testing.T) {
 		{compareCommand(), "-- a", "name one package; arguments of the program come after --"},
 		{compareCommand(), "a b", "name one package; arguments of the program come after --"},
 		{compareCommand(), "./x --csv y --svg y", "--csv and --svg name the same file, y"},
+		{compareCommand(), "./x --html y --svg y", "--html and another flag name the same file, y"},
 		{replayCommand(), "x --times 0", "--times must be at least 1"},
 		{replayCommand(), "/nowhere/x", "/nowhere/x: no such file or directory"},
 		{cacheCommand(), "/nowhere/x", "/nowhere/x: no such file or directory"},

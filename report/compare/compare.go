@@ -214,23 +214,31 @@ func Write(w io.Writer, c *Comparison, options report.Options) error {
 	return err
 }
 
-// printComparison prints the headline, the table, and the reasons of combinations without a
-// verdict. A disagreement takes the place of the verdict, since then none of them can be relied on.
-func printComparison(p *printer.Printer, c *Comparison) {
-	verdict, runs := c.Verdict(), 0
+// headline is the verdict of the combinations together, and the line that says so. A disagreement
+// takes the place of the verdict, since then none of them can be relied on.
+func (c *Comparison) headline() (verdict report.Verdict, text string) {
+	verdict = c.Verdict()
+	runs := 0
 	for i := range c.Rows {
 		if c.Rows[i].Verdict == verdict && verdict != "" {
 			runs++
 		}
 	}
-	headline := fmt.Sprintf("%s: %s of %s", strings.ToUpper(string(verdict)), textutil.Count(runs),
-		textutil.CountOf(len(c.Rows), "combination"))
-	if verdict == "" {
-		headline = fmt.Sprintf("NO VERDICT: none of %s could be run",
-			textutil.CountOf(len(c.Rows), "combination"))
-	} else if c.Disagreement() != nil {
-		verdict, headline = "", "DISAGREEMENT"
+	switch all := textutil.CountOf(len(c.Rows), "combination"); {
+	case verdict == "":
+		return "", fmt.Sprintf("NO VERDICT: none of %s could be run", all)
+	case c.Disagreement() != nil:
+		return "", "DISAGREEMENT"
+	default:
+		return verdict, fmt.Sprintf("%s: %s of %s", strings.ToUpper(string(verdict)), textutil.Count(runs),
+			all)
 	}
+}
+
+// printComparison prints the headline, the table, and the reasons of combinations without a
+// verdict.
+func printComparison(p *printer.Printer, c *Comparison) {
+	verdict, headline := c.headline()
 	p.Line(printer.OfVerdict[verdict], headline)
 	p.Print("  " + words.Printable(report.Run{Package: c.Package, Args: c.Args}.Program()))
 	p.Print("")

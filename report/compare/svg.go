@@ -30,7 +30,7 @@ const (
 	svgTitleLetter = 9
 	maxSVGLabel    = 44 // letters
 	svgBarColour   = "#3b6ea5"
-	svgNoColour    = "#999999"
+	svgNoColour    = "#696969"
 )
 
 // picture draws a comparison: a panel for each measure, in it a bar for each combination. All
