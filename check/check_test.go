@@ -60,16 +60,6 @@ func TestReplayNoticesDifferences(t *testing.T) {
 	o := scpTo.options(t)
 	result := check(t, o)
 	spoil := map[string]func(*report.Recording){
-		"the program differs": func(r *report.Recording) {
-			r.Program.Build, r.Expect.Steps = "0", "1"
-		},
-		"and the recorded schedule": func(r *report.Recording) {
-			r.Program.Build, r.Schedule[9].Goroutine = "0", r.Schedule[9].Goroutine+1
-		},
-		// A recording of before there were hashes of steps.
-		"its steps differ": func(r *report.Recording) {
-			r.Program.Build, r.Expect.Steps = "0", ""
-		},
 		"differs from the one recorded": func(r *report.Recording) { r.Exchanges[3].Input.Data[0]++ },
 		"made more than the":            func(r *report.Recording) { r.Exchanges = r.Exchanges[:5] },
 		"recorded is":                   func(r *report.Recording) { r.Expect.Outcome = "deadlock" },
@@ -83,6 +73,57 @@ func TestReplayNoticesDifferences(t *testing.T) {
 		change(r)
 		if _, err := Replay(o.Program, r, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+}
+
+// TestReplayOfAnotherBuild spoils a recording that another build has made: the replay goes as far
+// as the two agree, and says where they part. Without answers of the peers nobody knows how it
+// ends. That is told apart from a program that ends well.
+func TestReplayOfAnotherBuild(t *testing.T) {
+	o := scpTo.options(t)
+	result := check(t, o)
+	for name, test := range map[string]struct {
+		spoil   func(*report.Recording)
+		want    string // in what is said of where they part; empty: they do not
+		unknown bool   // nobody knows how it ends
+	}{
+		"nothing": {func(*report.Recording) {}, "", false},
+		"lines":   {func(r *report.Recording) { r.Schedule[9].Line += 3 }, "", false},
+		"a recording of before": {func(r *report.Recording) {
+			for i := range r.Schedule {
+				r.Schedule[i].Operation, r.Schedule[i].Function = "", ""
+			}
+		}, "", false},
+		"an operation": {func(r *report.Recording) { r.Schedule[9].Operation = "frobnicate" },
+			": frobnicate", false},
+		// What can be followed of the rest asks the peers for something else.
+		"a goroutine": {func(r *report.Recording) { r.Schedule[9].Goroutine++ },
+			"there is no such goroutine", true},
+		"an outcome": {func(r *report.Recording) { r.Expect.Outcome = "deadlock" },
+			"the program ended: panic", false},
+		"an input": {func(r *report.Recording) { r.Exchanges[3].Input.Data[0]++ },
+			"input 4 to the peers differs from the one recorded", true},
+		"inputs": {func(r *report.Recording) { r.Exchanges = r.Exchanges[:5] },
+			"made more than the 5 recorded", true},
+	} {
+		r := cloneRecording(result.Recording)
+		r.Program.Build = "0"
+		test.spoil(r)
+		again, err := Replay(o.Program, r, 2)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		text := ""
+		if again.Parted != nil {
+			text = again.Parted.String()
+		}
+		if (text == "") != (test.want == "") || !strings.Contains(text, test.want) {
+			t.Errorf("%s: parted: %q, want %q", name, text, test.want)
+		}
+		if again.SameBuild || (again.Shown == nil) != test.unknown || (again.Ended == "") != test.unknown {
+			t.Errorf("%s: %+v: known how it ends: %t", name, again, !test.unknown)
 		}
 	}
 }

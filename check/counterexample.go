@@ -80,9 +80,10 @@ func (e *explainer) explain(v *violation, result *Result) error {
 	}
 	summary := narrate.SignatureOf(e.options.Program, log).Summary()
 	summary.Executions, summary.Size = v.executions, shown.Size()
+	rec := recording(e.options, log, exchanges)
+	shown.Schedule = scheduleOf(e.options.Program, rec)
 	result.Violations = append(result.Violations, Violation{
-		Tests: v.tests, Summary: summary, Counterexample: shown,
-		Recording: recording(e.options, v, log, exchanges),
+		Tests: v.tests, Summary: summary, Counterexample: shown, Recording: rec,
 	})
 	return nil
 }

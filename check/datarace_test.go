@@ -78,7 +78,7 @@ func TestDataRaceIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(shown.Race, again.Race); diff != "" {
+	if diff := cmp.Diff(shown.Race, again.Shown.Race); diff != "" {
 		t.Errorf("replayed, the race is another:\n%s", diff)
 	}
 }

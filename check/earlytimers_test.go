@@ -42,9 +42,9 @@ func TestEarlyTimersOfAnExecution(t *testing.T) {
 			before.Transitions {
 			t.Errorf("%s: shrunk from %+v to %+v", scenario, before, after)
 		}
-		shown, err := Replay(p, v.Recording, 3)
-		if err != nil || len(shown.Steps) != len(v.Counterexample.Steps) {
-			t.Errorf("%s: replayed: %v, %v", scenario, shown, err)
+		again, err := Replay(p, v.Recording, 3)
+		if err != nil || len(again.Shown.Steps) != len(v.Counterexample.Steps) {
+			t.Errorf("%s: replayed: %v, %v", scenario, again, err)
 		}
 		for early := range 3 {
 			if err := recalled(t, p, o.Args, v.Recording, early); (err == nil) != (early >= min(needed, 1)) {

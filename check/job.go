@@ -182,21 +182,21 @@ func PackageDirectory(ctx context.Context, tags []string, pkg string) string {
 }
 
 // ReplayHere builds the program of a recording in a directory, and replays the recording so many
-// times; see Replay. SameBuild says whether the program is the very one that was recorded. A
-// different build is no error: the recording may still replay.
-func ReplayHere(ctx context.Context, r *report.Recording, dir string, times int) (
-	shown *report.Counterexample, sameBuild bool, err error,
-) {
+// times; see Replay. A different build is no error: the recording may still replay. The program
+// runs in that directory. A recording that was a string names where it runs from the package on.
+func ReplayHere(ctx context.Context, r *report.Recording, dir string, times int) (*Replayed, error) {
 	there := *r
-	there.Program.Directory = dir
 	program, clean, err := buildTemporary(ctx, sut.BuildOptions{
 		Dir: dir, Package: r.Program.Package, Tests: r.Program.Tests, PreemptIn: r.Program.Preemptible,
 		Races: r.Program.Races, Tags: r.Program.Tags,
 	})
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer clean()
-	shown, err = Replay(program, &there, times)
-	return shown, program.Hash == r.Program.Build, err
+	there.Program.Directory = dir
+	if from := r.Program.Directory; from != "" && !filepath.IsAbs(from) {
+		there.Program.Directory = filepath.Join(program.Dir, from)
+	}
+	return Replay(program, &there, times)
 }

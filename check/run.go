@@ -25,6 +25,7 @@ type run struct {
 	done     pool.Found // when the search has ended
 	saver    *saver     // nil: the check is not saved
 	clock    clock
+	replayed string // what became of the schedule of tandem.Replay; empty: there is none
 }
 
 // newRun starts what takes part in a check. On an error nobody has to be closed. The group starts
@@ -104,6 +105,9 @@ const (
 // loop has the executors search, and meanwhile does what has to be done now and then. The first
 // error ends the loop. Executors after the first are made later, unless haste is set.
 func (r *run) loop(ctx context.Context) error {
+	if ended, err := r.replayAsked(); err != nil || ended {
+		return err
+	}
 	p := r.pool()
 	if r.options.haste {
 		p.Fill()
@@ -240,6 +244,9 @@ func (r *run) known() *Result {
 		if !r.clock.isResumed() { // else it is not known of the executions before
 			result.Unused = known.Unused
 		}
+	}
+	if r.replayed != "" {
+		result.Unused = append(result.Unused, r.replayed)
 	}
 	return result
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,12 +10,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
-	"golang.org/x/sys/unix"
 
-	"github.com/tandem-mc/tandem/check/internal/driver"
-	"github.com/tandem-mc/tandem/check/internal/executor"
-	"github.com/tandem-mc/tandem/check/internal/narrate"
-	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
@@ -245,167 +239,4 @@ func (o *Options) assumedOfPeerTime() string {
 	}
 	return fmt.Sprintf(
 		"timers of peers with the machine's clock that are due in more than %v are not waited for", patience)
-}
-
-// recording is the counterexample as `tandem replay` needs it.
-func recording(o *Options, v *violation, log *sut.Log, exchanges []driver.Exchange) *report.Recording {
-	p, world := o.Program, o.World
-	world.EarlyTimers = log.EarlyTimers
-	rec := &report.Recording{
-		Program: report.Program{
-			Package: o.Package, Args: o.Args, Env: o.Env, World: world,
-			Directory: o.Dir,
-			Peers:     o.Group != nil, Backend: Assumptions(*o).Backend,
-			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, Tags: p.Tags,
-			GoVersion: p.Version, Build: p.Hash,
-		},
-		Expect: report.Expectation{Outcome: log.Outcome.String(), EventLog: narrate.EventHash(log.Events),
-			Steps: narrate.StepsHash(p, log.Events)},
-	}
-	for _, c := range v.Prefix {
-		rec.Schedule = append(rec.Schedule, report.Chosen{Goroutine: uint64(c.Goroutine), Choice: c.Choice})
-	}
-	for _, x := range exchanges {
-		rec.Exchanges = append(rec.Exchanges, recordExchange(x))
-	}
-	return rec
-}
-
-// recordExchange is an exchange as a recording keeps it. A replay has no peers: whatever the
-// program can notice of them has to be in it.
-func recordExchange(x driver.Exchange) report.Exchange {
-	e := report.Exchange{
-		Input: x.Input, Refused: x.Answer.Refused, Deliveries: x.Answer.Deliveries,
-		Clients: x.Answer.Clients, Failure: x.Answer.Failure,
-	}
-	if t := x.Answer.Time; t != (model.Time{}) {
-		e.Time = &report.PassedTime{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due, Peer: x.TimerOf}
-	}
-	for i, listener := range x.Answer.Opened {
-		e.Opened = append(e.Opened, report.Opening{Conn: x.Answer.First + i, Listener: listener})
-	}
-	for _, end := range x.Ended {
-		e.Ended = append(e.Ended, report.Ending{Peer: end.Peer, Status: int(end.Status)})
-	}
-	for _, w := range x.Wrote {
-		e.Wrote = append(e.Wrote, report.Wrote{Peer: w.Peer, Text: []byte(w.Text)})
-	}
-	e.Unheard = !x.Heard
-	return e
-}
-
-// asRecorded tells in what a log differs from what was recorded.
-func asRecorded(p *sut.Program, rec *report.Recording, log *sut.Log) error {
-	switch got := log.Outcome.String(); {
-	case got != rec.Expect.Outcome:
-		return fmt.Errorf("ended with %q, recorded is %q", got, rec.Expect.Outcome)
-	case p.Hash == rec.Program.Build && narrate.EventHash(log.Events) != rec.Expect.EventLog:
-		return errors.New("the event log differs from the one recorded")
-	case p.Hash != rec.Program.Build && narrate.StepsHash(p, log.Events) != rec.Expect.Steps:
-		return errors.New("its steps differ from those recorded")
-	}
-	return nil
-}
-
-// Replay runs a recorded counterexample again, without peers, times times. The error says in which
-// run and at which event or exchange it went another way. Another build of the program than the one
-// recorded will do if it takes the same steps.
-func Replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
-	shown, err := replay(p, rec, times)
-	if err != nil && p.Hash != rec.Program.Build {
-		return nil, fmt.Errorf("the program differs from the one recorded (built from other source, or by "+
-			"another Go than %s), and the recorded schedule does not lead to the same steps in it: check "+
-			"it again (%w)",
-			rec.Program.GoVersion, err)
-	}
-	return shown, err
-}
-
-// replay is Replay, whose errors do not say yet that the program is another one.
-func replay(p *sut.Program, rec *report.Recording, times int) (*report.Counterexample, error) {
-	w, err := sut.Start(p, sut.Options{Args: rec.Program.Args, Env: rec.Program.Env,
-		Dir: rec.Program.Directory, Environment: rec.Program.World})
-	if err != nil {
-		return nil, err
-	}
-	defer w.Close()
-	schedule := sut.Schedule{WantLeaks: rec.Expect.Outcome == sut.Leaked.String()}
-	for _, c := range rec.Schedule {
-		schedule.Prefix = append(schedule.Prefix,
-			model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
-	}
-	var exchanges []driver.Exchange
-	for _, e := range rec.Exchanges {
-		exchanges = append(exchanges, recordedExchange(e))
-	}
-	var shown *report.Counterexample
-	for i := range times {
-		peers := driver.NewRecorded(exchanges)
-		answers := sut.Peers(peers)
-		if !rec.Program.Peers {
-			answers = nil
-		}
-		log, err := w.Run(schedule, answers)
-		if err != nil {
-			return nil, fmt.Errorf("run %d of %d: %w", i+1, times, err)
-		}
-		if err := asRecorded(p, rec, log); err != nil {
-			return nil, fmt.Errorf("run %d of %d: %w", i+1, times, err)
-		}
-		if shown == nil {
-			kept := executor.Keep(log)
-			preempting, err := preemptions(w, schedule, func() sut.Peers {
-				return executor.Recorded(rec.Program.Peers, exchanges)
-			}, kept.Events)
-			if err != nil {
-				return nil, fmt.Errorf("run %d of %d, again: %w", i+1, times, err)
-			}
-			if log, err = explained(w, schedule, &kept.Log, exchanges); err != nil {
-				return nil, err
-			}
-			shown = narrate.Counterexample(p, log, peers.Given(), preempting)
-			shown.Run = report.Run{
-				Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated,
-				Reason:      "as recorded",
-				Assumptions: report.Assumptions{Preemptible: p.Open, Backend: rec.Program.Backend},
-			}
-		}
-	}
-	return shown, nil
-}
-
-// explained is a log that has all that people want to see: for a data race it takes another run,
-// since what comes first must be watched for.
-func explained(w *sut.Worker, s sut.Schedule, log *sut.Log, exchanges []driver.Exchange) (*sut.Log, error) {
-	if log.Race == nil {
-		return log, nil
-	}
-	s.Watch = log.Race.First()
-	return w.Run(s, driver.NewRecorded(exchanges))
-}
-
-// recordedExchange is the inverse of recordExchange.
-func recordedExchange(e report.Exchange) driver.Exchange {
-	x := driver.Exchange{Input: e.Input, Cached: true, Heard: !e.Unheard}
-	x.Answer = model.Answer{
-		Reaction: model.Reaction{Refused: e.Refused, Deliveries: e.Deliveries},
-		Conn:     e.Input.Conn, Clients: e.Clients, Failure: e.Failure,
-	}
-	if t := e.Time; t != nil {
-		x.Answer.Time = model.Time{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due}
-		x.TimerOf = t.Peer
-	}
-	for i, o := range e.Opened {
-		if i == 0 {
-			x.Answer.First = o.Conn
-		}
-		x.Answer.Opened = append(x.Answer.Opened, o.Listener)
-	}
-	for _, gone := range e.Ended {
-		x.Ended = append(x.Ended, driver.End{Peer: gone.Peer, Status: unix.WaitStatus(gone.Status)})
-	}
-	for _, w := range e.Wrote {
-		x.Wrote = append(x.Wrote, driver.Written{Peer: w.Peer, Text: string(w.Text)})
-	}
-	return x
 }

@@ -113,6 +113,7 @@ func searchGroup(ctx context.Context, o Options, g *gotest.Group) (gotest.Found,
 	}
 	if result != nil {
 		found.Verdict, found.CutOff = result.Verdict, result.CutOff
+		found.Note = r.replayed
 		found.Missed, found.Vacuous, found.Early = result.Missed, result.Vacuous, result.Counts.Early
 		for _, v := range result.Violations {
 			found.Violations = append(found.Violations, gotest.Violation{

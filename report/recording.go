@@ -59,6 +59,30 @@ type Program struct {
 type Chosen struct {
 	Goroutine uint64 `json:"goroutine,string"` // its place in the spawn tree, hashed; 0 is the clock
 	Choice    int    `json:"choice"`           // which alternative of its operation
+	// What it stood for: what is done, by which function, and where. Recordings of before do not
+	// have it. Nothing of it is needed to run the schedule again.
+	Operation string `json:"op,omitempty"`
+	Function  string `json:"in,omitempty"` // the program's own that performs it
+	File      string `json:"file,omitempty"`
+	Line      int    `json:"line,omitempty"`
+}
+
+// Same reports whether two choices stand for the same step, wherever its line is. The recorded one
+// may be of a recording of before, which knows less.
+func (c Chosen) Same(now Chosen) bool {
+	return c.Goroutine == now.Goroutine && c.Choice == now.Choice &&
+		(c.Operation == "" || c.Operation == now.Operation && c.Function == now.Function)
+}
+
+// Parting is where a program that has changed leaves the way that was recorded.
+type Parting struct {
+	Step          int    // as reports count them, from 1 on
+	Recorded, Now string // what was done there, and what is instead, in words
+}
+
+// String says it in a line.
+func (p Parting) String() string {
+	return fmt.Sprintf("parted at step %d; recorded: %s; now: %s", p.Step, p.Recorded, p.Now)
 }
 
 // Exchange is one input to the peers and all that they did in reaction.
@@ -108,8 +132,7 @@ type Ending struct {
 type Expectation struct {
 	Outcome  string `json:"outcome"`   // "panic", "deadlock"
 	EventLog string `json:"event_log"` // hash of the event log
-	// Steps is a hash of what another build of the program, in another directory, has in common
-	// with this one. Recordings of before have none: they are for one build.
+	// Steps is in recordings of before. Nobody looks at it.
 	Steps string `json:"steps,omitempty"`
 }
 
@@ -136,7 +159,7 @@ type header struct {
 // Save writes a recording to path, completely or not at all: a file that was there before is
 // replaced in one step. A recording that Load would refuse is an error.
 func Save(path string, r *Recording) error {
-	if err := r.validate(); err != nil {
+	if err := r.validateFile(); err != nil {
 		return fmt.Errorf("save recording %s: %w", path, err)
 	}
 	text, err := encode(r)
@@ -238,7 +261,7 @@ func decode(text []byte) (*Recording, error) {
 		return nil, fmt.Errorf("%s of what the replay has to show, want one",
 			textutil.CountOf(expectations, "line"))
 	}
-	return r, r.validate()
+	return r, r.validateFile()
 }
 
 // checkFrame checks that text is a whole recording of this version, and returns it without the sum.
@@ -306,12 +329,20 @@ func (r *Recording) add(p part, expectations *int) error {
 	return nil
 }
 
+// validateFile checks what is in every file, and in no schedule: what is known of one build.
+func (r *Recording) validateFile() error {
+	if r.Program.Build == "" || r.Expect.EventLog == "" {
+		return errors.New("the build and the hash of its event log must be named")
+	}
+	return r.validate()
+}
+
 // validate checks what the types leave open, in recordings that are read or written. Files come
 // from elsewhere: a package with a dash in front would be taken for a flag of the go command. JSON
 // cannot hold bytes that are no UTF-8, and would replace them without an error.
 func (r *Recording) validate() error {
-	if r.Program.Package == "" || r.Program.Build == "" || r.Program.GoVersion == "" {
-		return errors.New("package, build and Go version must be named")
+	if r.Program.Package == "" || r.Program.GoVersion == "" {
+		return errors.New("package and Go version must be named")
 	}
 	if strings.HasPrefix(r.Program.Package, "-") {
 		return fmt.Errorf("package %q, want one that does not begin with a dash", r.Program.Package)
@@ -322,8 +353,8 @@ func (r *Recording) validate() error {
 			return fmt.Errorf("%q is not valid UTF-8, a recording cannot hold it", text)
 		}
 	}
-	if r.Expect.Outcome == "" || r.Expect.EventLog == "" {
-		return errors.New("the outcome and the hash of the event log must be named")
+	if r.Expect.Outcome == "" {
+		return errors.New("the outcome must be named")
 	}
 	for i, chosen := range r.Schedule {
 		if chosen.Choice < 0 || chosen.Choice >= maxAlternatives {

@@ -25,7 +25,10 @@ func example() *Recording {
 			Directory: "/src", Preemptible: []string{"example.com/..."}, GoVersion: "go1.26.0",
 			Build: "c0ffee",
 		},
-		Schedule: []Chosen{{1, 0}, {1<<64 - 1, 2}, {0, 0}},
+		Schedule: []Chosen{
+			{Goroutine: 1, Operation: "lock", Function: "main.main", File: "scpto/main.go", Line: 7},
+			{Goroutine: 1<<64 - 1, Choice: 2}, {},
+		},
 		Exchanges: []Exchange{
 			{Input: model.Input{Kind: model.Connect, Addr: "127.0.0.1:2222"},
 				Deliveries: []model.Delivery{{Data: []byte("SSH-2.0-x\r\n")}}},
@@ -136,12 +139,12 @@ func TestSaveRefusesWhatLoadWouldRefuse(t *testing.T) {
 		want  string
 		spoil func(*Recording)
 	}{
-		{"package, build and Go version must be named", func(r *Recording) { r.Program.Package = "" }},
-		{"package, build and Go version must be named", func(r *Recording) { r.Program.Build = "" }},
-		{"package, build and Go version must be named", func(r *Recording) { r.Program.GoVersion = "" }},
+		{"package and Go version must be named", func(r *Recording) { r.Program.Package = "" }},
+		{"the build and the hash of its event log", func(r *Recording) { r.Program.Build = "" }},
+		{"package and Go version must be named", func(r *Recording) { r.Program.GoVersion = "" }},
 		{`"\xff" is not valid UTF-8`, func(r *Recording) { r.Program.Args = []string{"\xff"} }},
-		{"outcome and the hash of the event log", func(r *Recording) { r.Expect.Outcome = "" }},
-		{"outcome and the hash of the event log", func(r *Recording) { r.Expect.EventLog = "" }},
+		{"the outcome must be named", func(r *Recording) { r.Expect.Outcome = "" }},
+		{"the build and the hash of its event log", func(r *Recording) { r.Expect.EventLog = "" }},
 		{`package "-toolexec=x", want one that does not begin with a dash`,
 			func(r *Recording) { r.Program.Package = "-toolexec=x" }},
 		{"choice 1: alternative 4611686018427387904", func(r *Recording) { r.Schedule[1].Choice = 1 << 62 }},
@@ -288,8 +291,8 @@ func TestAnyRecordingComesBack(t *testing.T) {
 		r := example()
 		r.Program.Args = rapid.SliceOf(rapid.String()).Draw(t, "args")
 		for range rapid.IntRange(0, 20).Draw(t, "choices") {
-			r.Schedule = append(r.Schedule, Chosen{rapid.Uint64().Draw(t, "goroutine"),
-				rapid.IntRange(0, 1<<40).Draw(t, "choice")})
+			r.Schedule = append(r.Schedule, Chosen{Goroutine: rapid.Uint64().Draw(t, "goroutine"),
+				Choice: rapid.IntRange(0, 1<<40).Draw(t, "choice")})
 		}
 		for range rapid.IntRange(0, 5).Draw(t, "exchanges") {
 			e := Exchange{Input: model.Input{Kind: model.Send, Data: data.Draw(t, "data")}}

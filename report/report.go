@@ -173,6 +173,8 @@ type Counterexample struct {
 	// Shrunk says how it was made simpler than it was found; nil: it is as found, or as recorded.
 	Shrunk        *Shrinking
 	ReplayCommand string
+	// Schedule is what tandem.Replay takes; empty: it would be too long to print.
+	Schedule Schedule
 }
 
 // Failure is how a violating execution ended. The zero value says nothing. Headline and String put

@@ -1,6 +1,8 @@
 package sut
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -157,7 +159,29 @@ func (w *Worker) log() (*Log, error) {
 	}
 	l.EarlyTimers = int(max(w.environment.EarlyTimers, uint64(w.process.Shared.Guide.EarlyTimers)))
 	l.Stdout, l.Stderr, err = w.process.TakeOutput()
+	l.Stdout, l.Replay = takeReplays(l.Stdout)
 	return l, err
+}
+
+// replayMark begins a line in which package tandem names a schedule.
+const replayMark = "\x16=== TANDEM REPLAY "
+
+// takeReplays takes the lines out of what a program has printed that are not the program's: those
+// in which package tandem names schedules. It returns the first of the schedules.
+func takeReplays(stdout []byte) (rest []byte, first string) {
+	if !bytes.Contains(stdout, []byte(replayMark)) {
+		return stdout, ""
+	}
+	for {
+		before, after, found := bytes.Cut(stdout, []byte(replayMark))
+		rest = append(rest, before...)
+		if !found {
+			return rest, first
+		}
+		var schedule []byte
+		schedule, stdout, _ = bytes.Cut(after, []byte("\n"))
+		first = cmp.Or(first, string(schedule))
+	}
 }
 
 // fatalLog is the log of an execution that took its process with it. A new

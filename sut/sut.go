@@ -155,6 +155,8 @@ type Log struct {
 	EarlyTimers int
 	Stdout      []byte
 	Stderr      []byte
+	// Replay is the first schedule that the program has given to tandem.Replay; empty: none.
+	Replay string
 }
 
 // Outcome is how an execution ended.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,66 +17,115 @@ import (
 )
 
 // replayCommand is tandem replay. What it replays is a violation, so that is also how it exits: 1
-// says that it happened again, and 3 that the program now takes another way.
+// says that there is one again, and 0 that the program, which has changed, no longer has it.
 func replayCommand() *cobra.Command {
-	var times int
-	var dir, page string
-	var unfold bool
+	f := new(replayFlags)
 	c := &cobra.Command{
-		Use:   "replay FILE",
+		Use:   "replay FILE|SCHEDULE",
 		Short: "Run a counterexample again, event by event, without the peers",
-		Long: `Runs a counterexample that a check has kept. The file holds the schedule and the answers of
-the peers, so that no peer is needed. The program is built from its source, which may have
-changed, as long as it takes the same steps.`,
+		Long: `Runs a counterexample again: a file that a check has kept, or the schedule that it has printed.
+Both hold the schedule and the answers of the peers, so that no peer is needed. The program is
+built from its source. If that has changed, the schedule is followed as far as the program agrees,
+and the step and line at which it parts are named.
+
+Exit codes: 1 there is a violation again, 0 it no longer reproduces, 3 error. That it no longer
+reproduces says nothing of other schedules: check the program for that.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			if times < 1 {
-				return errors.New("--times must be at least 1")
-			}
-			if err := writable(page); err != nil {
-				return err
-			}
-			// All that can be wrong with the flags is known by now.
-			recording, err := report.Load(args[0])
-			if err != nil {
-				return err
-			}
-			// The path in the file is that of the machine where it was recorded.
-			if dir == "" {
-				dir = recording.Program.Directory
-			} else if dir, err = filepath.Abs(dir); err != nil {
-				return err
-			}
-			if _, err := os.Stat(dir); err != nil {
-				return fmt.Errorf("the directory that the program was checked from: %w; "+
-					"say with --dir where that is now", err)
-			}
-			shown, same, err := check.ReplayHere(c.Context(), recording, dir, times)
-			if err != nil {
-				return err
-			}
-			// Whoever recorded it may have called the file something else.
-			shown.ReplayCommand = "tandem replay " + args[0]
-			if err := text.Write(c.OutOrStdout(), shown, report.Options{Unfold: unfold}); err != nil {
-				return err
-			}
-			if err := writePage(page, shown); err != nil {
-				return err
-			}
-			as := "every event as recorded"
-			if !same {
-				as = "every step as recorded, by another build of the program"
-			}
-			fmt.Fprintf(c.OutOrStdout(), "\nreplayed %d of %d times, %s\n", times, times, as)
-			return verdictError(exitViolated)
-		},
+		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
-	c.Flags().IntVarP(&times, "times", "n", 1, "how often to run it")
-	c.Flags().StringVar(&dir, "dir", "", "`directory` in which tandem check was called, if it has moved")
-	c.Flags().StringVar(&page, "html", "",
+	c.Flags().IntVarP(&f.times, "times", "n", 1, "how often to run it")
+	c.Flags().StringVar(&f.dir, "dir", "", "`directory` in which tandem check was called, if it has moved; "+
+		"of a schedule, one of the module")
+	c.Flags().StringVar(&f.page, "html", "",
 		"write the counterexample to `file` as an HTML page, with a column for each goroutine")
-	c.Flags().BoolVar(&unfold, "unfold", false, "show every step")
+	c.Flags().BoolVar(&f.unfold, "unfold", false, "show every step")
 	return c
+}
+
+// replayFlags are the flags of tandem replay.
+type replayFlags struct {
+	times  int
+	dir    string // where the program is built; empty: where the file says, or here
+	page   string // a file for the counterexample as a page; empty: none
+	unfold bool   // show every step
+}
+
+// run replays what a file or a string has, and says what it has led to.
+func (f *replayFlags) run(c *cobra.Command, what string) error {
+	if f.times < 1 {
+		return errors.New("--times must be at least 1")
+	}
+	if err := writable(f.page); err != nil {
+		return err
+	}
+	// All that can be wrong with the flags is known by now.
+	recording, dir, err := f.load(what)
+	if err != nil {
+		return err
+	}
+	result, err := check.ReplayHere(c.Context(), recording, dir, f.times)
+	if err != nil {
+		return err
+	}
+	out := c.OutOrStdout()
+	// A program that was not changed has shown the violation, or there was an error.
+	if result.Shown == nil {
+		// It may have asked the peers for what they were not asked before.
+		ended := "how it ends is not known: the peers' answers are not recorded from there on"
+		if result.Ended != "" {
+			ended = "the program ends: " + report.Line(result.Ended)
+		}
+		fmt.Fprintf(out, "NO LONGER REPRODUCES: %s\n", ended)
+		if result.Parted != nil {
+			fmt.Fprintf(out, "  %s\n", report.Line(result.Parted.String()))
+		}
+		fmt.Fprintln(out, "  that is said of this schedule only: check the program for others")
+		return nil
+	}
+	// A violation of any kind is one: a change may have made another of it.
+	// The file may have been called something else when it was recorded.
+	result.Shown.ReplayCommand = "tandem replay " + what
+	if err := text.Write(out, result.Shown, report.Options{Unfold: f.unfold}); err != nil {
+		return err
+	}
+	if err := writePage(f.page, result.Shown); err != nil {
+		return err
+	}
+	// Addresses are those of one build, and a part of events.
+	as := "every event as recorded"
+	switch {
+	case result.Parted != nil:
+		as = "as far as the program agrees: " + report.Line(result.Parted.String())
+	case !result.SameBuild:
+		as = "every step as recorded, by another build of the program"
+	}
+	fmt.Fprintf(out, "\nreplayed %d of %d times, %s\n", f.times, f.times, as)
+	return verdictError(exitViolated)
+}
+
+// load reads a recording, and says where its program is built. The path in a file is that of the
+// machine where it was recorded. A schedule names its package by its import path.
+func (f *replayFlags) load(what string) (r *report.Recording, dir string, err error) {
+	dir = f.dir
+	// No file has a name like that, unless somebody means to confuse.
+	if strings.HasPrefix(what, report.SchedulePrefix) {
+		if r, err = report.Schedule(what).Recording(); err != nil {
+			return nil, "", err
+		}
+		dir = cmp.Or(dir, ".")
+	} else if r, err = report.Load(what); err != nil {
+		return nil, "", err
+	}
+	if dir == "" {
+		dir = r.Program.Directory
+	} else if dir, err = filepath.Abs(dir); err != nil {
+		return nil, "", err
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, "", fmt.Errorf("the directory that the program was checked from: %w; "+
+			"say with --dir where that is now", err)
+	}
+	return r, dir, nil
 }
 
 // writePage writes a counterexample as HTML, if a file for it is named. What was there before is

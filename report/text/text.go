@@ -108,6 +108,9 @@ func printReplay(p *printer.Printer, c *report.Counterexample) {
 		p.Heading("Replay")
 		p.Print("  " + words.Printable(c.ReplayCommand))
 	}
+	if c.Schedule != "" {
+		p.Printf("  or, in a test: tandem.Replay(t, %q)", string(c.Schedule))
+	}
 }
 
 // printVerdict prints the headline: the verdict, its reason, and what was checked. What cut

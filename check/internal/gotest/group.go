@@ -17,7 +17,8 @@ type Found struct {
 	Verdict explore.Verdict
 	CutOff  string // which limits cut executions off, a line each
 	Missed  report.Missed
-	Early   int // executions in which timers could fire early
+	Note    string // a line on how it was searched; empty: as tests are
+	Early   int    // executions in which timers could fire early
 	// Vacuous is why the executions, though all are covered, say nothing; "": they do.
 	Vacuous    string
 	Violations []Violation
@@ -228,7 +229,7 @@ func (g *Group) verdicts(found Found, failure error, done report.Verdict,
 func (g *Group) verdict(name string, found Found, failure error, below report.Verdict) Verdict {
 	v := Verdict{Test: report.Test{Name: name, Skipped: g.skips[name]}}
 	if name == g.name {
-		v.Missed, v.Early = found.Missed, found.Early
+		v.Missed, v.Early, v.Note = found.Missed, found.Early, found.Note
 	}
 	for _, own := range g.failed[name] {
 		if own < len(found.Violations) {

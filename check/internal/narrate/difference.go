@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -178,38 +177,6 @@ func EventHash(events []sut.Event) string {
 		binary.LittleEndian.PutUint64(b[24:], e.Object)
 		binary.LittleEndian.PutUint64(b[32:], e.PC)
 		h.Write(b[:])
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// StepsHash is equal for two logs if the same steps happen at the same lines in both. Where things
-// are in memory is left out: the paths of source files are a part of an executable, and what
-// follows them lies elsewhere.
-func StepsHash(p *sut.Program, events []sut.Event) string {
-	h := sha256.New()
-	// Objects are numbered in the order of their first event, which is the same in equal
-	// executions.
-	numbers, lines := map[uint64]uint64{}, map[uint64]string{}
-	number := func(place uint64) uint64 {
-		if _, known := numbers[place]; !known {
-			numbers[place] = uint64(len(numbers))
-		}
-		return numbers[place]
-	}
-	for i := range events {
-		e := events[i]
-		switch e.Kind {
-		case sut.Accessed, sut.Needed, sut.Intended:
-			e.Subject = number(e.Subject)
-		case sut.Stepped, sut.Spawned, sut.Pending, sut.Partnered:
-			e.Object = number(e.Object)
-		}
-		if _, known := lines[e.PC]; !known {
-			at, _ := p.Position(e.PC)
-			lines[e.PC] = fmt.Sprint(at.Function, " ", filepath.Base(at.File), " ", at.Line)
-		}
-		fmt.Fprintln(h, e.Kind, e.Operation, e.Access, e.Ready, e.Number, e.Choices,
-			e.Subject, e.Object, lines[e.PC])
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

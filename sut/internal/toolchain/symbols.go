@@ -83,6 +83,11 @@ func (p *Program) FunctionAt(file string, line int, outer string) (name string, 
 	return "", false
 }
 
+// Has reports whether a function is a part of the program. The linker leaves out what nobody calls.
+func (p *Program) Has(function string) bool {
+	return p.symbols != nil && p.symbols.table.LookupFunc(function) != nil
+}
+
 // Module is the path of the module that a place is in, "" if that is a main module or the standard
 // library.
 func (p *Program) Module(at Position) string { return p.modules[packageOf(at.Function)] }
