@@ -241,6 +241,33 @@ func TestDecodeNoticesEveryCut(t *testing.T) {
 	}
 }
 
+// TestDecodeNoticesEveryFlippedBit: a file of which a bit has changed is refused in words that say
+// what to do. It may be read where it means the same, as keys of JSON in capital letters do in the
+// line of the sum. It is never read as another recording.
+func TestDecodeNoticesEveryFlippedBit(t *testing.T) {
+	_, text := saved(t, example())
+	read := 0
+	for at := range text {
+		for bit := range 8 {
+			flipped := bytes.Clone(text)
+			flipped[at] ^= 1 << bit
+			r, err := decode(flipped)
+			switch {
+			case err == nil && !cmp.Equal(r, example()):
+				t.Fatalf("bit %d of byte %d: read as %+v", bit, at, r)
+			case err == nil:
+				read++
+			case !strings.Contains(err.Error(), "check the program again") &&
+				!strings.Contains(err.Error(), "no recording of Tandem"):
+				t.Fatalf("bit %d of byte %d: the error does not say what to do: %v", bit, at, err)
+			}
+		}
+	}
+	if most := len("sha256"); read > most {
+		t.Errorf("%d files are read, want at most %d", read, most)
+	}
+}
+
 func TestLoadNamesTheFile(t *testing.T) {
 	absent := filepath.Join(t.TempDir(), "absent")
 	if _, err := Load(absent); err == nil || !strings.Contains(err.Error(), absent) {
