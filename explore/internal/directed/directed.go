@@ -15,9 +15,9 @@ import (
 // Distributed Verification of Multi-threaded C++ Programs, PDMC 2007). A branch is rated by the
 // state that it leaves, since the state that it leads to is not known before it is run.
 //
-// An alternative is contested if the next transition of its goroutine conflicts with one that came
-// before it. Others may lead to something new, but seldom: most of their executions are cut off as
-// redundant. So they come last.
+// An alternative is contested if what its goroutine does from there on conflicts with something
+// that came before it, and after the state. Others may lead to something new, but seldom: most of
+// their executions are cut off as redundant. So they come last.
 //
 // Sleep sets (Godefroid: Partial-Order Methods for the Verification of Concurrent Systems, LNCS
 // 1032, 1996) leave out what differs only in the order of independent transitions. They ask for an

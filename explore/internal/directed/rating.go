@@ -17,6 +17,8 @@ type rating struct {
 	held int32
 	// Goroutines that cannot go on: more is nearer, if they hold nothing.
 	blocked int32
+	// The program has given an estimate in the execution, perhaps only later.
+	guided bool
 }
 
 // unknown is the estimate before the program has given any.
@@ -25,14 +27,21 @@ const unknown = math.MaxInt64
 // compare orders ratings, the nearest first. What the program says counts more than what can be
 // seen of every program.
 func (r rating) compare(s rating) int {
-	if n := cmp.Or(cmp.Compare(r.estimate, s.estimate), cmp.Compare(s.held, r.held)); n != 0 || r.held > 0 {
+	n := cmp.Or(cmp.Compare(r.estimate, s.estimate), cmp.Compare(s.held, r.held))
+	if n == 0 && r.guided != s.guided {
+		n = 1
+		if r.guided {
+			n = -1
+		}
+	}
+	if n != 0 || r.tells() {
 		return n
 	}
 	return cmp.Compare(s.blocked, r.blocked)
 }
 
 // tells reports whether the rating says anything.
-func (r rating) tells() bool { return r.estimate != unknown || r.held > 0 }
+func (r rating) tells() bool { return r.guided || r.held > 0 }
 
 // hold is a lock that a goroutine has.
 type hold struct {
@@ -51,7 +60,8 @@ func rate(list []rating, e *core.Execution) []rating {
 		for _, a := range x.Enabled {
 			held -= locks.of[a.Goroutine]
 		}
-		list = append(list, rating{estimate, max(0, held), int32(max(0, x.Alive-len(x.Enabled)))})
+		list = append(list, rating{estimate, max(0, held), int32(max(0, x.Alive-len(x.Enabled))),
+			len(e.Estimates) > 0})
 		locks.take(x)
 		for len(given) > 0 && given[0].At <= i {
 			estimate, given = given[0].Value, given[1:]

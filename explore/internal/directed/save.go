@@ -39,6 +39,7 @@ func (d *Search) Save(e *codec.Encoder) {
 		e.Signed(b.estimate)
 		e.Count(int(b.blocked))
 		e.Count(int(b.held))
+		e.Truth(b.guided)
 		e.Number(b.number)
 	}
 }
@@ -133,7 +134,7 @@ func (d *Search) Resume(from *codec.Decoder) {
 		b.ran, b.idle = core.DecodeActions(from), from.Truth()
 		b.estimate = from.Signed(math.MaxInt64)
 		b.blocked, b.held = int32(from.Count(math.MaxInt32)), int32(from.Count(math.MaxInt32))
-		b.number = from.Number()
+		b.guided, b.number = from.Truth(), from.Number()
 		d.open = push(d.open, b, before)
 	}
 }
