@@ -16,8 +16,9 @@ const call = 0x74616e64
 
 // What a program can ask.
 const (
-	choose = 1
-	assert = 2
+	choose   = 1
+	assert   = 2
+	estimate = 3
 )
 
 // Choose returns a number from 0 to n-1. The checker explores all of them;
@@ -48,3 +49,9 @@ func Assert(condition bool, args ...any) {
 	syscall.Syscall(call, assert, uintptr(len(text)), uintptr(unsafe.Pointer(unsafe.SliceData(text))))
 	panic(message)
 }
+
+// Estimate says how near the program is to a violation: less is nearer. The search "directed"
+// explores first what follows a low estimate; the others do not look at it. An estimate holds for
+// the whole program until the next one, which may come from any goroutine. It may be wrong: it
+// decides what is explored first, and not what is explored. Without the checker nothing happens.
+func Estimate(n int) { syscall.Syscall(call, estimate, uintptr(n), 0) }

@@ -153,7 +153,7 @@ func (p *place) problem(e *Event) string {
 		return fmt.Sprintf("it takes alternative %d of %d", e.Number, e.Choices)
 	}
 	switch e.Kind {
-	case Accessed, Spawned, Woke, Exchanged, Partnered, Signalled, Ticked, Dialled:
+	case Accessed, Spawned, Woke, Exchanged, Partnered, Signalled, Ticked, Dialled, Estimated:
 		if !p.transition {
 			return "it belongs to no transition"
 		}

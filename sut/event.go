@@ -71,6 +71,8 @@ const (
 	Signalled EventKind = abi.RecordSignal
 	// An address that was dialled, or is served, or a part of it: see DialAt.
 	Dialled EventKind = abi.RecordDial
+	// The program says how near it is to a violation: see Estimate.
+	Estimated EventKind = abi.RecordEstimate
 )
 
 // TickKind is how the clock came to advance.
@@ -137,6 +139,9 @@ func (m *MemoryAccess) encode() abi.MemoryAccess {
 	}
 	return w
 }
+
+// Estimate is, of an Estimated, what was said: less is nearer.
+func (e *Event) Estimate() int64 { return int64(e.Subject) }
 
 // Goroutine is what the event is about: who makes a step, is started, woken or picked, ends, is
 // left, or has the operation that is pending or completed.

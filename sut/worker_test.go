@@ -64,6 +64,25 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestEstimates: a transition has at most one estimate, the last one, and none if that is what was
+// said before. So a loop that estimates does not fill the log.
+func TestEstimates(t *testing.T) {
+	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
+		w := start(t, isolation, "estimate")
+		for range 2 {
+			var said []int64
+			for _, e := range run(t, w, sut.Schedule{}, nil).Events {
+				if e.Kind == sut.Estimated {
+					said = append(said, e.Estimate())
+				}
+			}
+			if !slices.Equal(said, []int64{7, -999_999}) {
+				t.Errorf("%v: the estimates are %v", isolation, said)
+			}
+		}
+	}
+}
+
 // TestStackOverflow is that of a stack of 1 GiB, the most that there is by default.
 func TestStackOverflow(t *testing.T) {
 	log := run(t, start(t, sut.Snapshot, "overflow all"), sut.Schedule{}, nil)

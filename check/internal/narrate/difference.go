@@ -121,6 +121,8 @@ func describeEvent(e *sut.Event, acting string, name func(id uint64) string) str
 			acting, e.Bytes(), e.Subject, e.Object)
 	case sut.Delivered:
 		return fmt.Sprintf("%d bytes arrive on connection %d, hash %x", e.Bytes(), e.Subject, e.Object)
+	case sut.Estimated:
+		return fmt.Sprintf("%s estimates %d", acting, e.Estimate())
 	case sut.Ended:
 		return name(e.Subject) + " ends"
 	case sut.Pending, sut.Left:

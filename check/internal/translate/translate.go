@@ -25,6 +25,9 @@ type Translator struct {
 	enabled   []explore.Alternative
 	spans     []span // of the transitions
 	turn      turn
+	// How many goroutines of the program there are now beside main. Those that are blocked count:
+	// the search wants to know how many cannot go on.
+	spawned   int
 	pending   []pending
 	isPending bool // what was begun last is the last of these, no transition
 	partners  []explore.Pending
@@ -54,14 +57,15 @@ func SourceOf(w *sut.Worker) Source {
 // there; they are cut only when they have stopped growing.
 type span struct {
 	lengths
-	event  int // that begins it
-	turn   turn
-	needed int // so many needs are its own
-	chosen int // how many alternatives there are with its own, which precede it
+	event   int // that begins it
+	turn    turn
+	needed  int // so many needs are its own
+	chosen  int // how many alternatives there are with its own, which precede it
+	spawned int
 }
 
 // lengths are how long the Translator's slices are before an event.
-type lengths struct{ accesses, starts, enabled, needs, pending, intended, partners int }
+type lengths struct{ accesses, starts, enabled, needs, pending, intended, partners, estimates int }
 
 // pending is an operation that was pending: at the end, or until a transition completed it as that
 // of a partner.
@@ -168,7 +172,8 @@ func (t *Translator) goBack(events int) (kept, next int) {
 	t.execution.Transitions, t.spans = t.execution.Transitions[:kept], t.spans[:kept]
 	t.accesses, t.starts, t.enabled = t.accesses[:at.accesses], t.starts[:at.starts], t.enabled[:at.enabled]
 	t.needs, t.pending, t.intended = t.needs[:at.needs], t.pending[:at.pending], t.intended[:at.intended]
-	t.partnered, t.turn = at.partners, at.turn
+	t.partnered, t.turn, t.spawned = at.partners, at.turn, at.spawned
+	t.execution.Estimates = t.execution.Estimates[:at.estimates]
 	return kept, at.event
 }
 
@@ -176,7 +181,7 @@ func (t *Translator) goBack(events int) (kept, next int) {
 func (t *Translator) lengths() lengths {
 	return lengths{
 		len(t.accesses), len(t.starts), len(t.enabled), len(t.needs), len(t.pending), len(t.intended),
-		t.partnered,
+		t.partnered, len(t.execution.Estimates),
 	}
 }
 
@@ -207,7 +212,15 @@ func (t *Translator) event(e *sut.Event, i int) {
 		x.Place = 0
 	case sut.Accessed:
 		t.accesses = append(t.accesses, access(e, e.Subject))
+	case sut.Estimated:
+		t.execution.Estimates = append(t.execution.Estimates,
+			explore.Estimated{At: len(t.spans) - 1, Value: e.Estimate()})
+	case sut.Ended:
+		t.spawned--
 	case sut.Spawned, sut.Woke:
+		if e.Kind == sut.Spawned {
+			t.spawned++
+		}
 		t.starts = append(t.starts, e.Goroutine())
 	case sut.Enabled:
 		t.enabled = append(t.enabled, explore.Alternative{
@@ -277,8 +290,13 @@ func (t *Translator) begin(event int) *explore.Transition {
 	list := slices.Grow(t.execution.Transitions, 1)
 	list = list[:len(list)+1]
 	t.execution.Transitions, t.isPending = list, false
-	t.spans = append(t.spans, span{lengths: t.lengths(), event: event, turn: t.turn, chosen: len(t.enabled)})
-	return &list[len(list)-1]
+	t.spans = append(t.spans, span{lengths: t.lengths(), event: event, turn: t.turn, chosen: len(t.enabled),
+		spawned: t.spawned})
+	// The reader of the log does not check that goroutines end only once. A wrong number misleads a
+	// directed search, and no other, and costs it time.
+	x := &list[len(list)-1]
+	x.Alive = 1 + max(t.spawned, 0)
+	return x
 }
 
 // cut hands each transition its accesses, starts and partners, which follow its beginning in the

@@ -60,6 +60,7 @@ func lengthen(random *rand.Rand, log *sut.Log, n int) {
 	kinds := []sut.EventKind{
 		sut.Stepped, sut.Stepped, sut.Ticked, sut.Accessed, sut.Accessed, sut.Spawned, sut.Woke,
 		sut.Enabled, sut.Pending, sut.Partnered, sut.Needed, sut.Intended,
+		sut.Ended, sut.Estimated,
 	}
 	operations := []sut.Operation{sut.Exit, sut.Select, sut.Resume}
 	var at admitted

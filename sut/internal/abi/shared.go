@@ -118,6 +118,7 @@ const (
 	// errno<<16, a and b the IP address; or, of a name, number its length | errno<<16, a and b 16
 	// bytes of it. Open what those that are to accept wait for.
 	RecordDial
+	RecordEstimate // a what the program says of how near it is to a violation, the last of the step
 	RecordKinds
 )
 

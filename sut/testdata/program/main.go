@@ -48,6 +48,7 @@ var scenarios = map[string]func(){
 	"assert":       func() { tandem.Assert(1 > 2, "one is ", "small") },
 	"fatal":        func() { var m sync.Mutex; m.Unlock() },
 	"choose":       func() { fmt.Print(tandem.Choose(3), tandem.Choose(2)) },
+	"estimate":     estimate,
 	"timers":       func() { timers(time.Minute) },
 	"short timers": func() { timers(10 * time.Millisecond) },
 	"date":         date,
@@ -427,3 +428,15 @@ func verbose() {
 //
 //go:noinline
 func traced(argument, environment string) { panic(len(argument) + len(environment)) }
+
+// estimate says in two transitions how near it is to a violation, in one of them very often.
+func estimate() {
+	var n atomic.Int32
+	tandem.Estimate(7)
+	n.Add(1)
+	for i := range 1_000_000 {
+		tandem.Estimate(-i)
+	}
+	n.Add(1)
+	tandem.Estimate(-999_999)
+}
