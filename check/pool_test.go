@@ -16,10 +16,13 @@ import (
 
 // searches are all that know what they will ask for later, each made anew.
 var searches = map[string]func() *explore.Search{
-	"dfs":     dfsSearch,
-	"dpor":    dporSearch,
-	"random":  func() *explore.Search { return randomSearch(700, 3) },
-	"pct":     func() *explore.Search { return pctSearch(700, 2, 3) },
+	"dfs":    dfsSearch,
+	"dpor":   dporSearch,
+	"random": func() *explore.Search { return randomSearch(700, 3) },
+	"pct":    func() *explore.Search { return pctSearch(700, 2, 3) },
+	"directed": func() *explore.Search {
+		return mustSearch(explore.Config{Algorithm: explore.Directed})
+	},
 	"bounded": func() *explore.Search { return maxExecutions(dfsSearch(), 150) },
 }
 

@@ -10,8 +10,11 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// Searches are the names of the searches that a request can ask for.
-func Searches() []string { return []string{"auto", "dpor", "dfs", "random", "pct", "pos", "surw"} }
+// Searches are the names of the searches that a request can ask for. Messages list them in this
+// order, the default first.
+func Searches() []string {
+	return []string{"auto", "dpor", "dfs", "random", "pct", "pos", "surw", "directed"}
+}
 
 // SearchRequest names a search.
 type SearchRequest struct {
@@ -56,6 +59,8 @@ func (q SearchRequest) newSearch(b configs.Bounds, before time.Duration) (*explo
 		c.Algorithm = explore.POS
 	case "surw":
 		c.Algorithm = explore.SURW
+	case "directed":
+		c.Algorithm = explore.Directed
 	default:
 		last := len(Searches()) - 1
 		return nil, fmt.Errorf("--search %s: there is no such search: choose %s or %s",

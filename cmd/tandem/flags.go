@@ -92,7 +92,8 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 		"how to search: auto (schedules aimed at what earlier ones hint at, random ones, and dpor), "+
 			"dpor (one of all schedules that make no difference), dfs (every schedule), random, "+
 			"pct (random priorities), pos (random priorities of operations), surw (random orders of the "+
-			"accesses to some objects)")
+			"accesses to some objects), directed (where a violation seems nearest, by tandem.Estimate "+
+			"or by who is blocked)")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot (the "+
 		"memory is put back), "+
 		"fork (each has a process of its own)")

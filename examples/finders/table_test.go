@@ -45,7 +45,7 @@ const portfolio = "auto"
 const seeds = 5
 
 // undrawn are the searches that do the same with each seed.
-var undrawn = []string{"dpor"}
+var undrawn = []string{"dpor", "directed"}
 
 // cell is what one search came to with one program.
 type cell []attempt
