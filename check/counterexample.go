@@ -78,10 +78,11 @@ func (e *explainer) explain(v *violation, result *Result) error {
 	if v.tests != nil {
 		shown.Run.Args = v.tests
 	}
-	summary := narrate.SignatureOf(e.options.Program, log).Summary()
-	summary.Executions, summary.Size = v.executions, shown.Size()
 	rec := recording(e.options, log, exchanges)
 	shown.Schedule = scheduleOf(e.options.Program, rec)
+	shown.Summary.Executions = v.executions
+	summary := shown.Summary
+	summary.Counterexample = shown
 	result.Violations = append(result.Violations, Violation{
 		Tests: v.tests, Summary: summary, Counterexample: shown, Recording: rec,
 	})

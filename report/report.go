@@ -175,6 +175,13 @@ type Counterexample struct {
 	ReplayCommand string
 	// Schedule is what tandem.Replay takes; empty: it would be too long to print.
 	Schedule Schedule
+	// Summary is the same in short. Its Counterexample is nil.
+	Summary Violation
+	// Begins is where the main function begins, in the words of a step.
+	Begins string
+	// Files are the files of which places are named: the name there, without the line, and the
+	// path. The path is absolute; after RelativeTo it is relative.
+	Files map[string]string
 }
 
 // Failure is how a violating execution ended. The zero value says nothing. Headline and String put
@@ -239,9 +246,12 @@ type Violation struct {
 	Outcome    string   // "deadlock", "data race"
 	Message    string   // one line, of a panic or an assertion; empty if there is none
 	Places     []string // "lock at main.go:42"
+	Functions  []string // of the places: "lock at example.com/bank.transfer"
 	Executions int      // in how many it was seen; 0: not counted
 	Size       Size
 	File       string // that the counterexample is kept in
+	// nil: only what is here is known
+	Counterexample *Counterexample
 }
 
 // Goroutine is one goroutine of a counterexample.

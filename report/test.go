@@ -15,9 +15,23 @@ type Test struct {
 	Executions     int    // of the search that it was part of
 	Elapsed        time.Duration
 	Counterexample *Counterexample // of a violation by the test itself, not by its subtests
-	Violations     []Violation     // of the test itself, if several are looked for
+	Violations     []Violation     // of the test itself, all that were found
 	Missed         Missed          // of the search
 	Early          int             // executions of it in which timers could fire early
+}
+
+// AsPackage is a check as a package with one test, which is the program: formats that are made for
+// tests then serve for checks, too.
+func (r Run) AsPackage(importPath string, violations []Violation) TestPackage {
+	t := Test{
+		Name: r.Program(), Verdict: r.Verdict, Reason: r.Reason, Executions: r.Counts.Executions,
+		Elapsed: r.Counts.Elapsed, Violations: violations, Missed: r.Missed,
+	}
+	if len(violations) > 0 {
+		t.Counterexample = violations[0].Counterexample
+	}
+	return TestPackage{Name: importPath, Tests: []Test{t}, Elapsed: r.Counts.Elapsed,
+		Assumptions: r.Assumptions}
 }
 
 // Missed is who was not there in the searches of all tests. Each address is named once, whichever

@@ -12,6 +12,7 @@ import (
 // parsed them.
 type oneCheck struct {
 	checkFlags
+	formats
 	// out is the file of the counterexample; empty: one in the working directory.
 	out string
 	// violations is how many distinct ones to look for, or all; see parseViolations.
@@ -58,7 +59,8 @@ step, and kept in a file that tandem replay runs again.`,
 	}
 	p := c.Flags()
 	// Flags that the other commands do not have follow.
-	f.register(p)
+	f.checkFlags.register(p)
+	f.formats.register(p)
 	p.StringVarP(&f.out, "out", "o", "", "write a counterexample to `file` (default: PACKAGE.counterexample)")
 	p.StringVar(&f.resume, "resume", "", "go on with a saved `run`: its name, or its directory")
 	p.StringVar(&f.cache, "cache", "",
@@ -101,6 +103,11 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	if err := writable(f.out); err != nil {
 		return err
 	}
+	texts := f.texts(c)
+	if err := f.begin(texts, c.Flags().Changed); err != nil {
+		return err
+	}
+	defer f.end(texts)
 	log := newLog(f.verbose)
 	defer log.Sync()
 	status := &progress{

@@ -118,7 +118,7 @@ func run(ctx context.Context, args []string) int {
 	if ctx.Err() != nil { // what was started for it, such as the compiler, was ended with it
 		err = fmt.Errorf("interrupted: %w", err)
 	}
-	fmt.Fprintln(os.Stderr, "tandem:", report.Printable(err.Error()))
+	printError(os.Stderr, err)
 	// An error of any kind: what was wrong is on standard error.
 	return exitError
 }

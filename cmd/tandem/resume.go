@@ -17,7 +17,7 @@ import (
 // and what is shown. The others are part of the run, since another value would be another search.
 var anew = []string{
 	"resume", "executions", "time", "workers", "backend", "checkpoint-mib", "ckptd", "save-interval",
-	"out", "shrink", "json", "unfold", "verbose",
+	"out", "shrink", "json", "unfold", "verbose", "sarif", "junit", "github",
 }
 
 // goOn goes on with a saved run, in the directory in which it began: packages and files were named
@@ -39,8 +39,10 @@ func (f *oneCheck) goOn(c *cobra.Command) error {
 	}
 	defer saved.Close()
 	// Before the directory changes.
-	if f.out, err = absolute(f.out); err != nil {
-		return err
+	for _, file := range []*string{&f.out, &f.sarif, &f.junit} {
+		if *file, err = absolute(*file); err != nil {
+			return err
+		}
 	}
 	if err := os.Chdir(saved.Dir()); err != nil {
 		return fmt.Errorf("%s: going to where the run began: %w", saved.Path(), err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -18,11 +19,12 @@ import (
 func (f *oneCheck) show(c *cobra.Command, result *check.Result) error {
 	// The names of the files are known only then.
 	saveError := f.saveAll(c.ErrOrStderr(), result)
-	if err := f.print(c.OutOrStdout(), result); err != nil {
+	list := violationsOf(result)
+	printError := f.print(c.OutOrStdout(), result, list)
+	// Whatever cannot be written, the rest is.
+	written := f.write(f.texts(c), []report.TestPackage{result.Summary.AsPackage(result.ImportPath, list)})
+	if err := errors.Join(printError, saveError, written); err != nil {
 		return err
-	}
-	if saveError != nil {
-		return saveError
 	}
 	if len(result.Violations) > 0 {
 		return verdictError(exitViolated)
@@ -30,14 +32,30 @@ func (f *oneCheck) show(c *cobra.Command, result *check.Result) error {
 	return verdictOf(result.Summary.Verdict)
 }
 
+// texts is where the text for people goes, and lines for GitHub. Where standard output is JSON,
+// that is standard error; GitHub reads both.
+func (f *oneCheck) texts(c *cobra.Command) io.Writer {
+	if f.json {
+		return c.ErrOrStderr()
+	}
+	return c.OutOrStdout()
+}
+
+// violationsOf are the violations of a result, with places that are relative to the root of the
+// source.
+func violationsOf(result *check.Result) (list []report.Violation) {
+	root := sourceRoot()
+	for _, v := range result.Violations {
+		v.Counterexample.RelativeTo(root)
+		list = append(list, v.Summary)
+	}
+	return list
+}
+
 // print writes the result in the form that suits it: a single violation in full, several as a
 // table, none as a summary; or all as JSON. JSON has at most what the table has: counterexamples
 // are in files of their own.
-func (f *oneCheck) print(out io.Writer, result *check.Result) error {
-	var list []report.Violation
-	for _, v := range result.Violations {
-		list = append(list, v.Summary)
-	}
+func (f *oneCheck) print(out io.Writer, result *check.Result, list []report.Violation) error {
 	// JSON has the same fields however many violations there are.
 	switch {
 	case f.json:

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -14,13 +13,13 @@ import (
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/report"
-	"github.com/tandem-mc/tandem/report/junit"
 	"github.com/tandem-mc/tandem/report/text"
 )
 
 // testFlags are the flags of tandem test. Most of these are of tandem check, too.
 type testFlags struct {
 	checkFlags
+	formats
 	// pattern and skip are those of go test -run and -skip: elements with slashes in between;
 	// empty: all, and none.
 	pattern, skip string
@@ -32,8 +31,6 @@ type testFlags struct {
 	several string
 	// timeout bounds the time of each search as go test -timeout does; 0: no bound.
 	timeout time.Duration
-	// junit is a file for the verdicts; empty: none.
-	junit string
 
 	// files are the names of the counterexamples of this run, so that no two tests share one.
 	files map[string]bool
@@ -65,7 +62,8 @@ explored together, which also finds what goes wrong between them.`,
 		},
 	}
 	p := c.Flags()
-	f.register(p)
+	f.checkFlags.register(p)
+	f.formats.register(p)
 	f.search.Punctual = true // time-outs of tests are to fail them
 	p.StringVar(&f.pattern, "run", "",
 		"check the tests and subtests that `regexp` matches, as go test does; default: all")
@@ -78,7 +76,6 @@ explored together, which also finds what goes wrong between them.`,
 		"how many distinct violations to look for in each test: `n` or all; each has a file of its own")
 	p.DurationVar(&f.timeout, "timeout", 0,
 		"greatest duration of each search, as for go test: other bounds stay; 0: none by this flag")
-	p.StringVar(&f.junit, "junit", "", "write the verdicts to `file` in the format of JUnit")
 	return c
 }
 
@@ -87,9 +84,10 @@ explored together, which also finds what goes wrong between them.`,
 // then goes into the JUnit file. Where no package has tests, or none of them is selected, a line
 // says so: a misspelt name must not pass unseen.
 func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
-	if err := writable(f.junit); err != nil {
+	if err := f.begin(c.OutOrStdout(), c.Flags().Changed); err != nil {
 		return err
 	}
+	defer f.end(c.OutOrStdout())
 	packages, err := check.Packages(c.Context(), f.tags, patterns...)
 	if err != nil {
 		return err
@@ -114,7 +112,7 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 			if len(result.Tests) > 0 { // what is known of this package, though it could not be told
 				results = append(results, result)
 			}
-			return errors.Join(err, f.writeJUnit(results))
+			return errors.Join(err, f.write(c.OutOrStdout(), results))
 		case err != nil:
 			result.Error = err.Error()
 			fmt.Fprintf(c.ErrOrStderr(), "tandem: %s: %s\n", p.ImportPath, report.Printable(result.Error))
@@ -125,7 +123,7 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 			break
 		}
 	}
-	if err := f.writeJUnit(results); err != nil {
+	if err := f.write(c.OutOrStdout(), results); err != nil {
 		return err
 	}
 	switch {
@@ -306,7 +304,7 @@ func output(err error) error {
 // directory. The name has at most 200 bytes, so that there is room for a number. Files of earlier
 // runs are replaced.
 func (f *testFlags) keep(warn io.Writer, p check.Package, v *check.TestVerdict) error {
-	several := len(v.All) > 1
+	several, root := len(v.All) > 1, sourceRoot()
 	for i := range v.All {
 		one, number := &v.All[i], 0
 		if several {
@@ -317,9 +315,9 @@ func (f *testFlags) keep(warn io.Writer, p check.Package, v *check.TestVerdict) 
 			return err
 		}
 		one.Counterexample.ReplayCommand = "tandem replay " + file
-		if one.Summary.File = file; several {
-			v.Violations = append(v.Violations, one.Summary)
-		}
+		one.Counterexample.RelativeTo(root)
+		one.Summary.File = file
+		v.Violations = append(v.Violations, one.Summary)
 	}
 	return nil
 }
@@ -346,17 +344,4 @@ func letterOfFile(r rune) rune {
 		return '_'
 	}
 	return r
-}
-
-// writeJUnit writes the verdicts to the file that was asked for, if any. An error of closing it
-// counts, too: then the file may not be whole.
-func (f *testFlags) writeJUnit(packages []report.TestPackage) error {
-	if f.junit == "" {
-		return nil
-	}
-	file, err := os.Create(f.junit)
-	if err != nil {
-		return err
-	}
-	return errors.Join(junit.Write(file, packages), file.Close())
 }

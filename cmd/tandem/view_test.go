@@ -306,7 +306,8 @@ func TestVerdictsAsExitCodes(t *testing.T) {
 // these as JSON if that is wanted.
 func TestPrinting(t *testing.T) {
 	violation := func() check.Violation {
-		return check.Violation{Summary: report.Violation{Outcome: "deadlock"}}
+		return check.Violation{Summary: report.Violation{Outcome: "deadlock"},
+			Counterexample: new(report.Counterexample)}
 	}
 	c := &report.Counterexample{Run: report.Run{Verdict: report.Violated, Reason: "deadlock"}}
 	for n, want := range []string{"HOLDS: all", "VIOLATED: deadlock", "2 distinct violations"} {
@@ -316,11 +317,13 @@ func TestPrinting(t *testing.T) {
 			result.Violations = append(result.Violations, violation())
 		}
 		var out bytes.Buffer
-		if err := (&oneCheck{}).print(&out, result); err != nil || !strings.Contains(out.String(), want) {
+		list := violationsOf(result)
+		err := (&oneCheck{}).print(&out, result, list)
+		if err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%d violations: %v\n%s", n, err, &out)
 		}
 		out.Reset()
-		if err := (&oneCheck{json: true}).print(&out, result); err != nil ||
+		if err := (&oneCheck{json: true}).print(&out, result, list); err != nil ||
 			!strings.HasPrefix(out.String(), "{\n") ||
 			strings.Count(out.String(), `"outcome"`) != n {
 			t.Errorf("%d violations as JSON: %v\n%s", n, err, &out)

@@ -51,6 +51,7 @@ type (
 	}
 	junitResult struct {
 		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"` // the ID of a rule
 		Text    string `xml:",chardata"`
 	}
 )
@@ -90,10 +91,7 @@ func junitPackage(p report.TestPackage) junitSuite {
 		switch {
 		case t.Verdict == report.Violated:
 			suite.Failures++
-			c.Failure = &junitResult{Message: words.Printable(t.Reason), Text: failureText(t.Counterexample)}
-			if t.Counterexample != nil {
-				c.Failure.Message = words.Printable(t.Counterexample.Failure.Headline())
-			}
+			c.Failure = junitFailure(t)
 		case t.Verdict == report.Unknown:
 			suite.Errors++
 			c.Error = &junitResult{Message: words.Printable(t.Reason), Text: text.Missed(t.Missed)}
@@ -146,13 +144,23 @@ func junitAssumptions(a report.Assumptions, missed report.Missed) *junitProperti
 	return &all
 }
 
-// failureText is the counterexample as text, which XML can hold; empty where there is none, such as
-// for a test that is violated by its subtests.
-func failureText(c *report.Counterexample) string {
-	if c == nil {
-		return ""
+// junitFailure is what is violated: the first violation in full, then a table of all, if there are
+// several. A test that is violated by its subtests has its reason only.
+func junitFailure(t report.Test) *junitResult {
+	r := &junitResult{Message: words.OneLine(t.Reason)}
+	if len(t.Violations) > 0 {
+		r.Type = report.RuleOf(t.Violations[0]).ID
 	}
+	if t.Counterexample == nil {
+		return r
+	}
+	r.Message = words.OneLine(t.Counterexample.Failure.Headline())
 	var shown strings.Builder
-	text.Write(&shown, c, report.Options{}) // a Builder has no errors
-	return strings.ToValidUTF8(shown.String(), "?")
+	text.Write(&shown, t.Counterexample, report.Options{}) // a Builder has no errors
+	if len(t.Violations) > 1 {
+		shown.WriteString("\n")
+		text.WriteViolations(&shown, t.Counterexample.Run, t.Violations, report.Options{})
+	}
+	r.Text = strings.ToValidUTF8(shown.String(), "?")
+	return r
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/internal/printer"
@@ -135,4 +138,69 @@ func TestResultsInJUnit(t *testing.T) {
 			t.Errorf("%s: %q, want %q; %+v", name, got, test.want, suite)
 		}
 	}
+}
+
+// TestWriteOfACheck: a check is a suite with one case, which has the table of several violations.
+func TestWriteOfACheck(t *testing.T) {
+	list := reporttest.Located()
+	run := report.Run{Package: "./bank", Args: []string{"a b"}, Verdict: report.Violated,
+		Counts: report.Counts{Elapsed: 1500 * time.Millisecond}}
+	var b bytes.Buffer
+	if err := Write(&b, []report.TestPackage{run.AsPackage("example.com/bank", list)}); err != nil {
+		t.Fatal(err)
+	}
+	var read junitSuites
+	if err := xml.Unmarshal(b.Bytes(), &read); err != nil {
+		t.Fatalf("%v in\n%s", err, &b)
+	}
+	suite := read.Suites[0]
+	if suite.Name != "example.com/bank" || suite.Tests != 1 || suite.Failures != 1 || suite.Time != "1.500" {
+		t.Fatalf("%+v", suite)
+	}
+	c := suite.Cases[0]
+	if c.Name != "./bank 'a b'" || c.Failure.Type != "deadlock" ||
+		c.Failure.Message != "deadlock: all goroutines wait" ||
+		!strings.Contains(c.Failure.Text, "\n2 distinct violations\n") ||
+		!strings.Contains(c.Failure.Text, "waits: lock mutex 2, bank.go:31") {
+		t.Errorf("%+v", c.Failure)
+	}
+	for verdict, want := range map[report.Verdict][3]int{report.Holds: {1, 0, 0}, report.Unknown: {1, 0, 1}} {
+		run.Verdict, run.Reason = verdict, "why"
+		b.Reset()
+		if err := Write(&b, []report.TestPackage{run.AsPackage("example.com/bank", nil)}); err != nil {
+			t.Fatal(err)
+		}
+		read = junitSuites{}
+		if err := xml.Unmarshal(b.Bytes(), &read); err != nil {
+			t.Fatal(err)
+		}
+		if s := read.Suites[0]; want != [3]int{s.Tests, s.Failures, s.Errors} {
+			t.Errorf("%s: %+v", verdict, s)
+		}
+	}
+}
+
+// TestWriteOfAnyText: whatever texts are, the document can be read, by a parser that is strict.
+func TestWriteOfAnyText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		any := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\]>&<'"\x00-\x1f]*`),
+			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+		draw := func(name string) string { return any.Draw(t, name) }
+		c := &report.Counterexample{
+			Failure: report.Failure{Message: draw("failure"), Printed: draw("printed")},
+			Steps:   []report.Step{{Operation: draw("operation"), Source: draw("source")}}}
+		v := report.Violation{Outcome: draw("outcome"), Message: draw("message"), Counterexample: c}
+		p := report.TestPackage{Name: draw("package"), Error: draw("error"), Tests: []report.Test{
+			{Name: draw("name"), Verdict: report.Violated, Note: draw("note"), Counterexample: c,
+				Violations: []report.Violation{v, v}},
+			{Name: draw("unknown"), Verdict: report.Unknown, Reason: draw("reason")}}}
+		var b bytes.Buffer
+		if err := Write(&b, []report.TestPackage{p}); err != nil {
+			t.Fatal(err)
+		}
+		var read junitSuites
+		if err := xml.Unmarshal(b.Bytes(), &read); err != nil || read.Suites[0].Failures != 1 {
+			t.Fatalf("%v in\n%s", err, &b)
+		}
+	})
 }

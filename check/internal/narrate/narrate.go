@@ -119,6 +119,12 @@ func (n *narrator) narrate() *report.Counterexample {
 		n.result.Race = n.race(n.log.Race)
 	}
 	n.result.Sources = n.seen.parts()
+	signature := SignatureOf(n.program, n.log)
+	if at, ok := n.program.Declared("main.main"); ok {
+		n.result.Begins = shortSource(at)
+	}
+	n.result.Summary, n.result.Files = signature.Summary(), sourceFiles(n.program, n.log, signature)
+	n.result.Summary.Size = n.result.Size()
 	return &n.result
 }
 

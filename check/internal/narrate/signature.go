@@ -29,8 +29,12 @@ type Signature struct {
 	outcome sut.Outcome
 	message string
 	places  []string // sorted, none twice; in words
-	said    string   // by the test that fails, in a line
-	Key     string   // the same for executions that show the same violation
+	at      []place  // the same, not sorted
+	// functions are those of the places, each after what it does there; sorted, none twice. They
+	// stay when lines move.
+	functions []string
+	said      string // by the test that fails, in a line
+	Key       string // the same for executions that show the same violation
 }
 
 // Same reports whether two executions show the same violation. Same is exact for the keys; the
@@ -67,15 +71,29 @@ func SignatureOf(p *sut.Program, log *sut.Log) Signature {
 	keys := make([]string, len(places))
 	for i, at := range places {
 		s.places = append(s.places, at.what+shortSource(at.Position))
+		s.functions = append(s.functions, at.what+fullName(p, at.Function))
 		keys[i] = fmt.Sprint(at.what, at.File, at.Line)
 	}
+	if s.at = places; len(places) == 0 {
+		s.functions = []string{p.ImportPath}
+	}
 	slices.Sort(s.places)
+	slices.Sort(s.functions)
 	slices.Sort(keys)
-	s.places = slices.Compact(s.places)
+	s.places, s.functions = slices.Compact(s.places), slices.Compact(s.functions)
 	message := numbers.ReplaceAllString(s.message, "N")
 	s.Key = fmt.Sprintf("%s %d\n%s\n%s",
 		s.outcome, log.ExitCode, message, strings.Join(slices.Compact(keys), "\n"))
 	return s
+}
+
+// fullName is a function with the import path of its package. The linker calls each main package
+// "main". A place without a function is known by the program alone.
+func fullName(p *sut.Program, function string) string {
+	if rest, ok := strings.CutPrefix(function, "main."); ok {
+		return p.ImportPath + "." + rest
+	}
+	return cmp.Or(function, p.ImportPath)
 }
 
 // place is where something happens, after what it is. Two goroutines may be at the same place with
@@ -268,5 +286,6 @@ func (s Signature) Summary() report.Violation {
 	}
 	return report.Violation{
 		Outcome: s.outcome.String(), Message: cmp.Or(s.said, message), Places: s.places,
+		Functions: s.functions,
 	}
 }

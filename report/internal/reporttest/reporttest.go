@@ -241,7 +241,9 @@ func Package() report.TestPackage {
 		Tests: []report.Test{
 			{Name: "TestA", Verdict: report.Holds, Executions: 1, Elapsed: 10 * time.Millisecond},
 			{Name: "TestB/x", Verdict: report.Violated, Reason: "the search stopped at the first violation",
-				Executions: 1234, Elapsed: time.Second, Counterexample: c},
+				Executions: 1234, Elapsed: time.Second, Counterexample: c,
+				Violations: []report.Violation{{Outcome: "exit",
+					Message: "q_test.go:7: <wrong>", Places: []string{"q_test.go:7"}, Counterexample: c}}},
 			{Name: "TestB", Verdict: report.Violated, Reason: "a subtest is violated", Executions: 2},
 			{Name: "TestC\x1b", Verdict: report.Unknown, Reason: "the limit of 3 executions was reached",
 				Executions: 3},
@@ -268,5 +270,24 @@ func Violations() (report.Run, []report.Violation) {
 		{Outcome: "deadlock", Places: []string{"lock at several/main.go:16", "lock at several/main.go:18"},
 			Executions: 1, Size: report.Size{Preemptions: 1, Transitions: 14}, File: "it's.2.counterexample"},
 		{Outcome: "exit", Message: "\x1b[2J\xff" + fmt.Sprintf("%0200d", 7)},
+	}
+}
+
+// Located are violations whose places are known: a deadlock and a data race.
+func Located() []report.Violation {
+	deadlock, race := Deadlock(), DataRace()
+	deadlock.Files = map[string]string{"main.go": "bank/main.go", "bank.go": "bank/a file.go"}
+	race.Files = map[string]string{"bank/main.go": "cmd/bank/main.go",
+		"account/account.go": "account/account.go"}
+	return []report.Violation{
+		{Outcome: "deadlock", Places: []string{"lock at bank.go:31", "wait for wait group at main.go:20"},
+			Functions: []string{"lock at example.com/bank.transfer",
+				"wait for wait group at example.com/bank.main"},
+			File: "bank.counterexample", Size: deadlock.Size(), Executions: 3, Counterexample: deadlock},
+		{Outcome: "data race",
+			Places: []string{"atomic read at bank/main.go:17", "write at account/account.go:31"},
+			Functions: []string{"atomic read at example.com/bank.main.func1",
+				"write at example.com/bank/account.(*Account).Rename"},
+			Counterexample: race},
 	}
 }

@@ -177,6 +177,12 @@ func TestSymbols(t *testing.T) {
 	if !p.IsOwn(at) || p.Module(at) != "m" {
 		t.Errorf("%v is own: %t, of module %q", at, p.IsOwn(at), p.Module(at))
 	}
+	if at, ok := p.Declared(pkg + ".own"); !ok || at.File != file || at.Line >= line || at.Line < line-5 {
+		t.Errorf("it begins at %+v, %t; want a line or so before %s:%d", at, ok, file, line)
+	}
+	if at, ok := p.Declared(pkg + ".nobody"); ok {
+		t.Errorf("a function that is not there begins at %v", at)
+	}
 	for _, wrong := range []uint64{0, 1, 1 << 60} {
 		if at, ok := p.Position(wrong); ok {
 			t.Errorf("%#x is at %v", wrong, at)

@@ -64,6 +64,19 @@ func (p *Program) Position(pc uint64) (at Position, ok bool) {
 	return Position{Function: function.Name, File: file, Line: line}, true
 }
 
+// Declared is where a function begins, which is named with its package: "main.main".
+func (p *Program) Declared(function string) (at Position, ok bool) {
+	if p.symbols == nil {
+		return Position{}, false
+	}
+	f := p.symbols.table.LookupFunc(function)
+	if f == nil {
+		return Position{}, false
+	}
+	file, line, _ := p.symbols.table.PCToLine(f.Entry)
+	return Position{Function: function, File: file, Line: line}, true
+}
+
 // ReturnStub is the address that takes the place of the return address of a call of a sealed
 // package while that call is under way; 0: there is none.
 func (p *Program) ReturnStub() uint64 { return p.symbols.returnStub }
