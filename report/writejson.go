@@ -6,9 +6,14 @@ import (
 	"strings"
 )
 
-// WriteJSON writes the result of a check as one JSON document. The error is the writer's. The list
-// of violations is there when it is empty, too. Fields may be added later, and keep their meaning.
-// Bytes that are no UTF-8 become U+FFFD.
+// documentVersion is that of the schema. Fields may be added to a version, and keep their meaning
+// and type. Whatever else changes needs another version.
+const documentVersion = 1
+
+// WriteJSON writes the result of a check as one JSON document, as docs/report.schema.json describes
+// it. The error is the writer's. The list of violations is there when it is empty, too. The paths
+// are those that RelativeTo has left. Bytes that are no UTF-8 become U+FFFD, but for those of
+// messages, which are in base64.
 func WriteJSON(w io.Writer, run Run, violations []Violation) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -18,6 +23,7 @@ func WriteJSON(w io.Writer, run Run, violations []Violation) error {
 
 // document is what WriteJSON writes. Durations are in seconds.
 type document struct {
+	Version    int                `json:"version"`
 	Package    string             `json:"package"`
 	Args       []string           `json:"args,omitempty"`
 	Verdict    Verdict            `json:"verdict"`
@@ -27,6 +33,8 @@ type document struct {
 	Counts     countsElement      `json:"counts"`
 	Assumed    assumedElement     `json:"assumed"`
 	Missed     *missedElement     `json:"missed,omitempty"`
+	// What goes on with a search that has not ended.
+	Resume string `json:"resume_command,omitempty"`
 }
 
 // missedElement is who was not there, and what adds them to the configuration: lines, without their
@@ -41,17 +49,6 @@ type missedElement struct {
 type dialElement struct {
 	Address string `json:"address"`
 	Result  string `json:"result"`
-}
-
-// violationElement is a violation in short.
-type violationElement struct {
-	Outcome     string   `json:"outcome"`
-	Message     string   `json:"message,omitempty"`
-	Places      []string `json:"places,omitempty"`
-	Executions  int      `json:"executions,omitempty"`
-	Preemptions int      `json:"preemptions"`
-	Transitions int      `json:"transitions"`
-	File        string   `json:"file,omitempty"`
 }
 
 // countsElement says how much work the search was.
@@ -87,7 +84,7 @@ type assumedElement struct {
 func documentOf(run Run, violations []Violation) document {
 	n, a := run.Counts, run.Assumptions
 	d := document{
-		Package: valid(run.Package), Args: validAll(run.Args), Verdict: run.Verdict,
+		Version: documentVersion, Package: valid(run.Package), Args: validAll(run.Args), Verdict: run.Verdict,
 		Reason: valid(run.Reason), CutOff: valid(run.CutOff),
 		Violations: []violationElement{},
 		Counts: countsElement{
@@ -96,16 +93,13 @@ func documentOf(run Run, violations []Violation) document {
 			valid(n.Refusal),
 			n.Restores, n.Replayed, n.SelfChecked, n.Elapsed.Seconds(),
 		},
-		Assumed: assumedElement{a.Strategy, a.Scope, a.Backend, append([]string{}, a.Preemptible...),
-			a.Other},
+		Assumed: assumedElement{a.Strategy, a.Scope, a.Backend,
+			append([]string{}, validAll(a.Preemptible)...), validAll(a.Other)},
+		Resume: valid(run.ResumeCommand),
 	}
 	d.Missed = missedOf(run.Missed)
 	for _, v := range violations {
-		d.Violations = append(d.Violations, violationElement{
-			Outcome: v.Outcome, Message: valid(v.Message), Places: validAll(v.Places),
-			Executions:  v.Executions,
-			Preemptions: v.Size.Preemptions, Transitions: v.Size.Transitions, File: v.File,
-		})
+		d.Violations = append(d.Violations, violationOf(v))
 	}
 	return d
 }

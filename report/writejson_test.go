@@ -3,23 +3,78 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tandem-mc/tandem/internal/testkit/golden"
+	"github.com/tandem-mc/tandem/internal/testkit/schema"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/internal/reporttest"
 )
 
-func TestJSON(t *testing.T) {
-	run, list := reporttest.Violations()
+// written is the document of a check. It must be valid by the schema.
+func written(t *testing.T, run report.Run, list ...report.Violation) string {
+	t.Helper()
 	var text bytes.Buffer
 	if err := report.WriteJSON(&text, run, list); err != nil {
 		t.Fatal(err)
 	}
-	if !json.Valid(text.Bytes()) {
-		t.Error("no valid JSON")
+	problems, err := schema.Problems("../docs/report.schema.json", text.Bytes())
+	if err != nil || problems != nil {
+		t.Errorf("%v\n%s", err, strings.Join(problems, "\n"))
 	}
-	golden.Equal(t, "violations.json", text.String())
+	return text.String()
+}
+
+// TestJSON: documents are as they were, with failures, schedules and outputs.
+func TestJSON(t *testing.T) {
+	run, list := reporttest.Violations()
+	golden.Equal(t, "violations.json", written(t, run, list...))
+	golden.Equal(t, "located.json", written(t, run, reporttest.Located()...))
+}
+
+// TestJSONIsValid: whatever a counterexample has, the document is valid by the schema.
+func TestJSONIsValid(t *testing.T) {
+	full := reporttest.SSHSession()
+	full.PeerTimer = &report.PeerTimer{Peer: "dropbear\xff", Due: 1500 * time.Millisecond}
+	full.Shrunk = &report.Shrinking{Executions: 7, Before: report.Size{Preemptions: 2, Transitions: 40}}
+	for _, c := range []*report.Counterexample{
+		full, reporttest.Hostile(), reporttest.Long(3, 10), reporttest.DataRace(), new(report.Counterexample),
+	} {
+		run := report.Run{Verdict: report.Holds, Package: c.Run.Package}
+		written(t, run, report.Violation{Outcome: "panic", Counterexample: c})
+	}
+	missed := report.Missed{Dialled: []report.Dial{{Address: "127.0.0.1:1", Result: "refused\xff"}},
+		Clients: []string{":80"}, Configure: []string{"peers:"}}
+	written(t, report.Run{Verdict: report.Unknown, Missed: missed, CutOff: "x", ResumeCommand: "y"})
+	got := written(t, full.Run, report.Violation{Counterexample: full})
+	for _, want := range []string{
+		`"version": 1,`, `"headline": "panic: runtime error: invalid memory address or nil pointer `,
+		`"data": "U1NILTIuMC1Hbw0K"`, // SSH-2.0-Go
+		`"peer": "dropbear\ufffd"`, `"seconds": 1.5`, `"outputs_incomplete": true`,
+	} {
+		if !strings.Contains(got, strings.ReplaceAll(want, `\ufffd`, "\ufffd")) {
+			t.Errorf("there is no %s in\n%s", want, got)
+		}
+	}
+}
+
+// TestWrongJSONIsNotValid: the schema refuses what is not as it says.
+func TestWrongJSONIsNotValid(t *testing.T) {
+	good := written(t, report.Run{Verdict: report.Holds},
+		report.Violation{Outcome: "deadlock", Counterexample: reporttest.Deadlock()})
+	for from, to := range map[string]string{
+		`"version": 1`: `"version": 2`, `"verdict": "holds"`: `"verdict": "perhaps"`,
+		`"rule": "deadlock",`: "", `"transitions": 0`: `"transitions": "0"`,
+		`"outputs": []`: `"outputs": null`, `"operation": "lock"`: `"operation": 7`,
+	} {
+		wrong := strings.ReplaceAll(good, from, to)
+		problems, err := schema.Problems("../docs/report.schema.json", []byte(wrong))
+		if err != nil || problems == nil || wrong == good {
+			t.Errorf("%s instead of %s: %v", to, from, err)
+		}
+	}
 }
 
 // TestWriteJSONOfPortfolio: the document says what the parts of a portfolio have done.
