@@ -16,6 +16,7 @@ import (
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -53,6 +54,10 @@ type Listener struct {
 type Progress struct {
 	Verdict explore.Verdict // of the search, so far
 	Counts  Counts
+	// Found are the distinct violations so far, in the order of the search. They have no size yet,
+	// since they are made simpler in the end. Empty where only one is looked for, since that ends
+	// the search.
+	Found []report.Violation
 }
 
 // Options are those that the request stands for, for Run. The caller adds what is built and

@@ -186,7 +186,7 @@ func (r *run) rounds(p *pool.Pool, now time.Time) error {
 	if r.options.Progress != nil && r.clock.isTimeToTell(now) {
 		var progress Progress
 		p.Still(func(t pool.Tally) {
-			progress = Progress{r.options.Search.Verdict(), t.Counts}
+			progress = Progress{r.options.Search.Verdict(), t.Counts, r.found.told(r.options.Program)}
 		})
 		progress.Counts.Elapsed = r.clock.elapsed()
 		r.options.Progress(progress)

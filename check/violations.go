@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/execution"
+	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -43,6 +44,7 @@ type collector struct {
 	distinct  map[string]*violation // by kind, if several are looked for
 	unclaimed []*execution.Result   // violations that were run ahead of the search
 	limited   string                // Result.CutOff
+	summaries []report.Violation    // of the first ones of list, which were told
 }
 
 // enough is the reason to stop when as many violations are found as are looked for.
@@ -112,6 +114,23 @@ func (f *collector) add(kept *execution.Kept) *violation {
 	v := &violation{Kept: kept}
 	f.list = append(f.list, v)
 	return v
+}
+
+// told are the distinct violations, if several are looked for, for people who wait for the end.
+// Each is described once. What was told is not changed later, so it may be read at any time.
+func (f *collector) told(p *sut.Program) []report.Violation {
+	if f.most <= 1 || f.judge != nil {
+		return nil
+	}
+	for _, v := range f.list[len(f.summaries):] {
+		summary := narrate.SignatureOf(p, &v.Log).Summary()
+		// The stack of the earlier access is known only when the violation is explained.
+		if v.Log.Race != nil && len(v.Log.Race.Earlier.Stack) == 0 {
+			summary.Places, summary.Functions = nil, nil
+		}
+		f.summaries = append(f.summaries, summary)
+	}
+	return f.summaries
 }
 
 // keepUnclaimed takes what was run ahead of the search, when it was interrupted.

@@ -46,6 +46,47 @@ func TestDistinctViolations(t *testing.T) {
 	}
 }
 
+// TestFoundIsTold: what is told while a search runs is what its result lists, in the same order.
+func TestFoundIsTold(t *testing.T) {
+	p, err := buildProgram("testdata/programs", filepath.Join(tree, "programs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for number := range uint64(12) {
+		text := drawProgram("channels", number).String()
+		for _, most := range []int{1, 2, MaxViolations} {
+			o := Options{Program: p, Args: []string{text}, Search: maxExecutions(dfsSearch(), 300),
+				Violations: most, Depth: 1000}
+			r, err := newRun(t.Context(), o, interest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := r.finish(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want, got []string
+			for _, v := range result.Violations {
+				if most > 1 { // else the result follows at once
+					want = append(want, fmt.Sprint(v.Summary.Outcome, v.Summary.Message, v.Summary.Places))
+				}
+			}
+			first := r.found.told(p)
+			for _, v := range r.found.told(p) {
+				got = append(got, fmt.Sprint(v.Outcome, v.Message, v.Places))
+			}
+			if diff := cmp.Diff(want, got); diff != "" || len(first) != len(got) {
+				t.Errorf("%s, at most %d (-listed +told):\n%s", text, most, diff)
+			}
+			total += len(got)
+		}
+	}
+	if total < 3 {
+		t.Errorf("only %d violations were told", total)
+	}
+}
+
 // violationsOf counts the executions that show each violation of a program.
 func violationsOf(t *testing.T, p *sut.Program, text string, limit int) (all map[string]int, ok bool) {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,13 +14,14 @@ import (
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/report"
 )
 
 // progress tells how far a check is: in a live view on a terminal, else in plain lines that become
 // rarer. Executors may say something while it is told how far the check is. So all methods may be
 // called at the same time.
 type progress struct {
-	// mu guards out, view and next. The rest does not change.
+	// mu guards out, view, found and next. The rest does not change.
 	mu  sync.Mutex
 	out io.Writer
 	// title is what is checked: a package, or a combination.
@@ -31,6 +33,8 @@ type progress struct {
 	// plain asks for lines even on a terminal: a log would tear a live view apart.
 	plain bool
 	view  *liveView // nil: there is none at the moment
+	// found is how many of the distinct violations were told.
+	found int
 	// next is when the next plain line is due, from the beginning of the check.
 	next time.Duration
 }
@@ -59,6 +63,10 @@ func (p *progress) tell(now check.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := snapshot{Progress: now, title: p.title, bounds: p.bounds, peers: p.peers, workers: p.workers}
+	// A violation is told once, above what changes all the time.
+	for ; p.found < len(now.Found); p.found++ {
+		p.print("%s", foundLine(p.found+1, now))
+	}
 	// A log, or what the daemon says, would be drawn over.
 	if terminal, ok := p.out.(*os.File); ok && !p.plain && isTerminal(terminal) {
 		if p.view == nil {
@@ -76,6 +84,24 @@ func (p *progress) tell(now check.Progress) {
 	p.next = nextLine(elapsed)
 	p.print("%s", s.line())
 }
+
+// foundLine says what the violation with this number is, as a line.
+func foundLine(number int, now check.Progress) string {
+	v := now.Found[number-1]
+	// The outcome comes first, as in the table at the end.
+	text := fmt.Sprintf("violation %d: %s", number, v.Outcome)
+	if v.Message != "" {
+		text += ": " + v.Message
+	}
+	if len(v.Places) > 0 {
+		text += ", " + strings.Join(v.Places, ", ")
+	}
+	// A program can make messages as long as it likes.
+	return cut(report.Line(text), maxFoundLine)
+}
+
+// maxFoundLine bounds a line on a violation, in characters.
+const maxFoundLine = 200
 
 // pause clears the live view, so that something else can be printed. The next call of tell begins
 // another one.
@@ -122,7 +148,7 @@ func (s snapshot) line() string {
 	text := fmt.Sprintf("%.0f s: %s (%s/s), %s", c.Elapsed.Seconds(),
 		textutil.CountOf(v.Executions, "execution"), s.rate(), textutil.CountOf(v.Transitions, "transition"))
 	if v.Violations > 0 {
-		text += ", " + textutil.CountOf(v.Violations, "violation")
+		text += ", " + textutil.CountOf(v.Violations, "violation") + s.distinct()
 	}
 	if s.peers {
 		text += ", cache: " + s.cache() + ", " + s.checkpoints()
@@ -139,7 +165,7 @@ func (s snapshot) rows() [][2]string {
 		{"traces", textutil.Count(v.Executions-v.Redundant-v.Limited) + s.without()},
 	}
 	if v.Violations > 0 {
-		rows = append(rows, [2]string{"violations", textutil.Count(v.Violations)})
+		rows = append(rows, [2]string{"violations", textutil.Count(v.Violations) + s.distinct()})
 	}
 	// Of the last execution, and of the deepest one so far.
 	depth := fmt.Sprintf("%s transitions, at most %s", textutil.Count(v.Last), textutil.Count(v.Deepest))
@@ -149,6 +175,14 @@ func (s snapshot) rows() [][2]string {
 	}
 	elapsed := s.Counts.Elapsed.Round(time.Second)
 	return append(rows, [2]string{"time", fmt.Sprintf("%v; %s", elapsed, s.left())})
+}
+
+// distinct says how many of the violations are distinct, if that is known.
+func (s snapshot) distinct() string {
+	if len(s.Found) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s distinct)", textutil.Count(len(s.Found)))
 }
 
 // without says which executions are no traces of their own.

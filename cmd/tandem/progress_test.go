@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/report"
 )
 
 func someProgress(executions int) snapshot {
@@ -97,6 +99,35 @@ func TestPlainProgress(t *testing.T) {
 		"8,766 executions left\n"
 	if first, _, _ := strings.Cut(out.String(), "\n"); first+"\n" != want {
 		t.Errorf("%q, want %q", first, want)
+	}
+}
+
+// TestFoundViolations: each distinct violation is told once, at once, and in one line; the counts
+// name them.
+func TestFoundViolations(t *testing.T) {
+	var out bytes.Buffer
+	s := someProgress(1234)
+	p := &progress{out: &out, bounds: s.bounds}
+	first := report.Violation{Outcome: "deadlock", Places: []string{"lock at a.go:1", "lock at b.go:2"}}
+	second := report.Violation{Outcome: "panic", Message: "x\n\x1b" + strings.Repeat("y", 300)}
+	s.Counts.Elapsed = time.Millisecond
+	for _, found := range [][]report.Violation{nil, {first}, {first}, {first, second}, {first, second}} {
+		s.Found = found
+		p.tell(s.Progress)
+	}
+	const begin = "violation 2: panic: x  "
+	want := "tandem: violation 1: deadlock, lock at a.go:1, lock at b.go:2\n" +
+		"tandem: " + begin + strings.Repeat("y", maxFoundLine-len(begin)) + "\n"
+	if got := out.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	s.Verdict.Violations = 7
+	if line := s.line(); !strings.Contains(line, ", 7 violations (2 distinct);") &&
+		!strings.Contains(line, ", 7 violations (2 distinct), cache") {
+		t.Errorf("the line is %s", line)
+	}
+	if rows := s.rows(); !slices.Contains(rows, [2]string{"violations", "7 (2 distinct)"}) {
+		t.Errorf("the rows are %v", rows)
 	}
 }
 
