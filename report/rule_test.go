@@ -1,6 +1,7 @@
 package report
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -31,5 +32,18 @@ func TestRules(t *testing.T) {
 	}
 	if got := RuleOf(Violation{Outcome: sut.Completed.String()}).ID; got != "violation" {
 		t.Errorf("no violation has the rule %s", got)
+	}
+}
+
+// TestGuideHasRules: the guide has a row for each rule.
+func TestGuideHasRules(t *testing.T) {
+	text, err := os.ReadFile("../docs/machines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range Rules() {
+		if strings.Count(string(text), "\n| `"+r.ID+"` | ") != 1 {
+			t.Errorf("docs/machines.md has no row for the rule %s", r.ID)
+		}
 	}
 }

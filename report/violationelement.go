@@ -3,7 +3,8 @@ package report
 import "fmt"
 
 // violationElement is a violation in JSON: what tells it apart, and the counterexample if that is
-// known.
+// known. A field that is added here, or in what it refers to, has to be described in the schema; a
+// test says so.
 type violationElement struct {
 	Rule        string         `json:"rule"`
 	Fingerprint string         `json:"fingerprint"`
@@ -30,6 +31,7 @@ type counterexampleElement struct {
 	Unheard    bool               `json:"outputs_incomplete,omitempty"`
 	PeerTimer  *peerTimerElement  `json:"peer_timer,omitempty"`
 	Shrunk     *shrunkElement     `json:"shrunk,omitempty"`
+	Replay     Schedule           `json:"replay,omitempty"`
 }
 
 // placeElement is a line of a file of the source tree.
@@ -62,7 +64,8 @@ type accessElement struct {
 	Stack     []frameElement   `json:"stack"`
 }
 
-// frameElement is a call on a stack.
+// frameElement is a call on a stack. A call in another module has no place, since its source is not
+// a part of the tree.
 type frameElement struct {
 	Function string        `json:"function"`
 	Source   string        `json:"source,omitempty"`
@@ -153,7 +156,7 @@ func (c *Counterexample) element() *counterexampleElement {
 		Failure: failureElement{valid(c.Failure.Headline()), valid(c.Failure.Message), c.Failure.Status,
 			valid(c.Failure.Printed)},
 		Goroutines: []goroutineElement{}, Schedule: []stepElement{}, Outputs: []outputElement{},
-		Unheard: c.Unheard,
+		Unheard: c.Unheard, Replay: c.Schedule,
 	}
 	if c.Race != nil {
 		e.Race = &raceElement{c.access(c.Race.Later), c.access(c.Race.Earlier)}
@@ -182,7 +185,8 @@ func (g Goroutine) element() goroutineElement {
 	return goroutineElement{g.ID, valid(g.Name), valid(g.Function), valid(g.Created), valid(g.Blocked)}
 }
 
-// at is the place that a text ends with; nil: it is in no file of the tree.
+// at is the place that a text ends with; nil: it is in no file of the tree. The text itself stays
+// in the document beside it, for people.
 func (c *Counterexample) at(text string) *placeElement {
 	at, ok := c.Place(text)
 	if !ok {
@@ -199,7 +203,7 @@ func (c *Counterexample) access(a MemoryAccess) accessElement {
 	return e
 }
 
-// frames are the calls on a stack in JSON.
+// frames are the calls on a stack in JSON; nil for none, so that the field can be left out.
 func (c *Counterexample) frames(stack []Frame) (list []frameElement) {
 	for _, f := range stack {
 		list = append(list, frameElement{valid(f.Function), valid(f.Source), c.at(f.Source)})

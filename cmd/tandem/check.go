@@ -71,7 +71,8 @@ step, and kept in a file that tandem replay runs again.`,
 		"how often to save what is needed to go on; 0: only when interrupted (default 10s)")
 	p.StringVar(&f.violations, "violations", "1",
 		"how many distinct violations to look for: `n` or all; of several, each has a file of its own")
-	p.BoolVar(&f.json, "json", false, "print the result as JSON")
+	p.BoolVar(&f.json, "json", false,
+		"print the result as JSON, with all counterexamples; see docs/machines.md")
 	return c
 }
 
@@ -102,6 +103,10 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	// finds another place.
 	if err := writable(f.out); err != nil {
 		return err
+	}
+	// A name in a directory would leave open whether -o is relative to it.
+	if f.out != "" && f.outDir != "" {
+		return errors.New("-o names a file and --out-dir a directory: give one of them")
 	}
 	texts := f.texts(c)
 	if err := f.begin(texts, c.Flags().Changed); err != nil {

@@ -21,6 +21,8 @@ import (
 type formats struct {
 	// Files; empty: none.
 	sarif, junit string
+	// outDir is where counterexamples go; empty: to the working directory.
+	outDir string
 	// github has GitHub Actions told.
 	github bool
 	// token ends what GitHub is not to take for commands; empty: nothing is to be ended.
@@ -32,6 +34,8 @@ func (f *formats) register(p *pflag.FlagSet) {
 	p.StringVar(&f.junit, "junit", "", "write the verdicts to `file` in the format of JUnit")
 	p.StringVar(&f.sarif, "sarif", "",
 		"write violations to `file` as SARIF 2.1.0, for code scanning; paths are relative to the repository")
+	p.StringVar(&f.outDir, "out-dir", "",
+		"write counterexamples to `directory`, which is made; none is replaced that is of something else")
 	p.BoolVar(&f.github, "github", false, "print annotations for GitHub Actions, and add to the summary "+
 		"of the step (default: where GITHUB_ACTIONS is true)")
 }
@@ -42,6 +46,15 @@ func (f *formats) begin(out io.Writer, given func(flag string) bool) error {
 	// Whoever names the flag has decided; else the job does.
 	if !given("github") {
 		f.github = onGitHub()
+	}
+	// A directory that cannot be made or written is known now, and not after hours.
+	if f.outDir != "" {
+		if err := os.MkdirAll(f.outDir, 0o777); err != nil {
+			return fmt.Errorf("counterexamples cannot go to %s: %w", f.outDir, err)
+		}
+		if err := writable(f.kept(counterexampleSuffix)); err != nil {
+			return err
+		}
 	}
 	if err := writable(f.sarif, f.junit); err != nil {
 		return err
@@ -54,6 +67,10 @@ func (f *formats) begin(out io.Writer, given func(flag string) bool) error {
 	}
 	return nil
 }
+
+// kept is the path of a counterexample with this name. Other results are in files that the user
+// names, and do not go to that directory.
+func (f *formats) kept(name string) string { return filepath.Join(f.outDir, name) }
 
 // onGitHub reports whether this is a job of GitHub Actions.
 func onGitHub() bool { return os.Getenv("GITHUB_ACTIONS") == "true" }
@@ -122,6 +139,11 @@ func sourceRoot() string {
 	if err != nil {
 		return "/"
 	}
+	return sourceRootOf(here)
+}
+
+// sourceRootOf is sourceRoot as seen from another directory.
+func sourceRootOf(here string) string {
 	// In a worktree .git is a file. Code scanning and annotations count from the repository, also
 	// if it has several modules.
 	for _, mark := range []string{".git", "go.mod"} {

@@ -17,7 +17,7 @@ import (
 // and what is shown. The others are part of the run, since another value would be another search.
 var anew = []string{
 	"resume", "executions", "time", "workers", "backend", "checkpoint-mib", "ckptd", "save-interval",
-	"out", "shrink", "json", "unfold", "verbose", "sarif", "junit", "github",
+	"out", "shrink", "json", "unfold", "verbose", "sarif", "junit", "github", "out-dir",
 }
 
 // goOn goes on with a saved run, in the directory in which it began: packages and files were named
@@ -39,7 +39,7 @@ func (f *oneCheck) goOn(c *cobra.Command) error {
 	}
 	defer saved.Close()
 	// Before the directory changes.
-	for _, file := range []*string{&f.out, &f.sarif, &f.junit} {
+	for _, file := range []*string{&f.out, &f.sarif, &f.junit, &f.outDir} {
 		if *file, err = absolute(*file); err != nil {
 			return err
 		}

@@ -7,9 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tandem-mc/tandem/internal/testkit/schema"
 )
 
 // tree holds a copy of the examples and, in bin, the binaries under test, side by
@@ -68,7 +71,8 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir:  "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"validjson": validJSON},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("XDG_CACHE_HOME", cache)
@@ -80,4 +84,17 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// validJSON is the command "validjson FILE" of scripts: a result in JSON is as the schema says.
+func validJSON(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 1 {
+		ts.Fatalf("usage: validjson FILE")
+	}
+	// Tests run in the directory of their package, and not in that of the script.
+	problems, err := schema.Problems("../../docs/report.schema.json", []byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	if problems != nil {
+		ts.Fatalf("%s:\n%s", args[0], strings.Join(problems, "\n"))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"strings"
 
@@ -53,8 +54,7 @@ func violationsOf(result *check.Result) (list []report.Violation) {
 }
 
 // print writes the result in the form that suits it: a single violation in full, several as a
-// table, none as a summary; or all as JSON. JSON has at most what the table has: counterexamples
-// are in files of their own.
+// table, none as a summary; or all as JSON, which has the counterexamples, too.
 func (f *oneCheck) print(out io.Writer, result *check.Result, list []report.Violation) error {
 	// JSON has the same fields however many violations there are.
 	switch {
@@ -70,12 +70,12 @@ func (f *oneCheck) print(out io.Writer, result *check.Result, list []report.Viol
 
 // saveAll keeps each counterexample in a file. If only one was looked for, that is the file that is
 // named; else they are NAME.1.counterexample and so on. A file that the user has not named takes
-// the place of no other counterexample. It fills in the names of the files, and the command that
-// replays each.
+// the place of no other counterexample; where one that is named was there, a line says so. It fills
+// in the names of the files, and the command that replays each.
 func (f *oneCheck) saveAll(warn io.Writer, result *check.Result) error {
 	base := strings.TrimSuffix(f.out, counterexampleSuffix)
 	if f.out == "" {
-		base = path.Base(result.ImportPath)
+		base = f.kept(path.Base(result.ImportPath))
 	}
 	// One that is found of several has a number, too: the next run may find more.
 	several, _ := parseViolations(f.violations) // there was no error before
@@ -90,6 +90,9 @@ func (f *oneCheck) saveAll(warn io.Writer, result *check.Result) error {
 		if f.out == "" { // else the user has named it
 			file = counterexampleFile(warn, name, v.Recording, func(file string) bool { return taken[file] })
 			taken[file] = true
+			// It may be the counterexample of another program, or none at all.
+		} else if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			fmt.Fprintf(warn, "tandem: %s: the file that was there is replaced\n", file)
 		}
 		file, err := keepRecording(warn, file, v.Recording)
 		if err != nil {

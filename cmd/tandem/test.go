@@ -328,7 +328,7 @@ func (f *testFlags) keepOne(
 ) (string, error) {
 	name := strings.Map(letterOfFile, p.ShortName+"."+test)
 	// The limit of most file systems is 255 bytes.
-	name = name[:min(len(name), 200)]
+	name = f.kept(name[:min(len(name), 200)])
 	if number > 0 {
 		name = fmt.Sprintf("%s.%d", name, number)
 	}
