@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,9 +64,14 @@ type diagnoser struct {
 }
 
 // diagnose says, for an error message, who runs or has run since a moment, and what is under way.
-// Without a moment it looks for a while. It names at most five threads, and says how many more
-// there are.
+// Without a moment it looks for a while.
 func (d diagnoser) diagnose(since *activity) string {
+	return cmp.Or(d.busy(since), "peers kept running for short moments")
+}
+
+// busy is empty if all threads have only waited for input. It names at most five threads that have
+// not, and says how many more there are.
+func (d diagnoser) busy(since *activity) string {
 	if since == nil {
 		since = observe(d.group)
 		nap(2 * tick)
@@ -86,9 +92,6 @@ func (d diagnoser) diagnose(since *activity) string {
 	}
 	if traffic.underWay != "" {
 		busy = append(busy, traffic.underWay)
-	}
-	if len(busy) == 0 {
-		return "peers kept running for short moments"
 	}
 	const most = 5
 	if n := len(busy) - most; n > 0 {

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,10 +107,10 @@ func nap(d time.Duration) {
 }
 
 // Ready waits until every peer listens where it says, and the group is quiescent. When ctx ends
-// before, the error names the peers that do not listen. A peer that ends before is a *Died, with
-// the words that it was not ready.
+// before, the error names the peers that do not listen, and what the threads of the group have done
+// meanwhile. A peer that ends before is a *Died, with the words that it was not ready.
 func (w *Watch) Ready(ctx context.Context) error {
-	pause := minPause
+	pause, since := minPause, observe(w.group)
 	for {
 		if err := w.Check(); err != nil {
 			return fmt.Errorf("before it was ready: %w", err)
@@ -122,7 +123,9 @@ func (w *Watch) Ready(ctx context.Context) error {
 			return w.Quiesce(ctx, nil)
 		}
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("%s: %w", strings.Join(missing, "; "), err)
+			busy := diagnoser{w.group, w.network, w.timers}.busy(since)
+			return fmt.Errorf("%s (%s): %w", strings.Join(missing, "; "),
+				cmp.Or(busy, "the peers only wait for input"), err)
 		}
 		nap(pause)
 		pause = min(pause+pause/2, maxPause)

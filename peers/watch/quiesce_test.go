@@ -234,7 +234,8 @@ func TestPeerIsNotReady(t *testing.T) {
 	defer cancel()
 	err := w.Ready(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) ||
-		err.Error() != "peer deaf is not ready: nobody listens on 127.0.0.1:1: context deadline exceeded" {
+		err.Error() != "peer deaf is not ready: nobody listens on 127.0.0.1:1 "+
+			"(the peers only wait for input): context deadline exceeded" {
 		t.Errorf("%v", err)
 	}
 }
