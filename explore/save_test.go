@@ -188,8 +188,8 @@ func TestStateErrors(t *testing.T) {
 			}
 		}
 		wrong("a byte more", make(), append(slices.Clone(state), 0), "1 bytes follow its end")
-		wrong("another version", make(), append([]byte{9}, state[1:]...), fmt.Sprintf("it is of version "+
-			"9, and this program reads version %d", stateVersion))
+		wrong("another version", make(), append([]byte{99}, state[1:]...), fmt.Sprintf("it is of version "+
+			"99, and this program reads version %d", stateVersion))
 	}
 	state, _ := dfsSearch().Save()
 	want := "the saved state of the search cannot be used: " +

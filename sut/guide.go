@@ -27,7 +27,8 @@ func guide(g *abi.SharedGuide, s Schedule) error {
 	g.Picks, g.Seed = picks(s), s.Seed
 	g.Holds, g.Rares = uint32(len(s.Holds)), uint32(len(s.Rare))
 	for i, h := range s.Holds {
-		g.Hold[i] = abi.SharedHold{Goroutine: uint64(h.Goroutine), Nth: uint32(h.Nth)}
+		g.Hold[i] = abi.SharedHold{Goroutine: uint64(h.Goroutine), Nth: uint32(h.Nth),
+			Reading: uint32(h.Reading)}
 	}
 	g.Changes = uint32(len(s.Priorities.changes()))
 	for i, at := range s.Priorities.changes() {

@@ -63,9 +63,14 @@ type Priorities struct {
 // picked as long as another one can be. If only held goroutines can be picked, or the others only
 // go round in loops that wait, the first Hold of which that is true is released for good. That is
 // done before time passes or a signal arrives.
+//
+// Readings of the clock are not counted: they are transitions only where it may advance early, and
+// a hold means the same where it may not. Reading has the goroutine held before one of the readings
+// that come between the transition before and the Nth.
 type Hold struct {
 	Goroutine model.GoroutineID
 	Nth       int
+	Reading   int // counted from 1; 0: before the Nth transition itself
 }
 
 // Walk has, with a Seed, the interesting transitions ordered uniformly: those that access one of

@@ -47,6 +47,21 @@ func TestScheduleLeavesOutTheClock(t *testing.T) {
 	})
 }
 
+// TestReadingsOfTheClock: the search is told which transitions read the clock.
+func TestReadingsOfTheClock(t *testing.T) {
+	log := sut.Log{Outcome: sut.Completed, Events: []sut.Event{
+		{Kind: sut.Stepped, Operation: sut.ReadClock, Subject: 1, Choices: 1},
+		{Kind: sut.Stepped, Operation: sut.Select, Subject: 1, Choices: 1},
+	}}
+	x, err := new(Translator).Log(&log, Source{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Transitions) != 2 || !x.Transitions[0].ReadsClock || x.Transitions[1].ReadsClock {
+		t.Errorf("%+v: the first reads the clock", x.Transitions)
+	}
+}
+
 // TestEveryOutcomeIsTranslated: each way in which a worker ends an execution is one of the search,
 // or an error that says why it says nothing of the program.
 func TestEveryOutcomeIsTranslated(t *testing.T) {

@@ -198,7 +198,7 @@ func (t *Translator) event(e *sut.Event, i int) {
 		x := t.begin(i)
 		x.Action, x.Choices = e.Action(), int(e.Choices)
 		x.Barrier, x.Forced, x.SingleAccess = e.Operation == sut.Exit, e.Forced(), e.SingleAccess()
-		x.Place = e.PC + e.Open<<1
+		x.ReadsClock, x.Place = e.Operation == sut.ReadClock, e.PC+e.Open<<1
 		t.need(e, e.Object)
 	case sut.Ticked:
 		if e.TicksWithin() {
@@ -209,7 +209,7 @@ func (t *Translator) event(e *sut.Event, i int) {
 		t.spans[len(t.spans)-1].chosen++
 		x.Action, x.Choices = explore.Action{}, 1
 		x.Barrier, x.Forced, x.SingleAccess = true, e.Forced(), false
-		x.Place = 0
+		x.ReadsClock, x.Place = false, 0
 	case sut.Accessed:
 		t.accesses = append(t.accesses, access(e, e.Subject))
 	case sut.Estimated:

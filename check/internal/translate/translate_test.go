@@ -62,7 +62,7 @@ func lengthen(random *rand.Rand, log *sut.Log, n int) {
 		sut.Enabled, sut.Pending, sut.Partnered, sut.Needed, sut.Intended,
 		sut.Ended, sut.Estimated,
 	}
-	operations := []sut.Operation{sut.Exit, sut.Select, sut.Resume}
+	operations := []sut.Operation{sut.Exit, sut.Select, sut.Resume, sut.ReadClock}
 	var at admitted
 	for _, e := range log.Events {
 		at.admits(e)

@@ -42,7 +42,7 @@ func (s *Schedule) Hash() uint64 {
 		h = Mix(h ^ uint64(a.Goroutine) + uint64(a.Choice))
 	}
 	for _, hold := range s.Holds {
-		h = Mix(h ^ uint64(hold.Goroutine) + uint64(hold.Nth))
+		h = Mix(h ^ uint64(hold.Goroutine) + uint64(hold.Nth) + uint64(hold.Reading)<<32)
 	}
 	return h
 }

@@ -38,6 +38,9 @@ type Transition struct {
 	// others have executed before it, as long as its goroutine did the same up to here. An access
 	// that only says that the goroutine now waits for a partner does not count.
 	SingleAccess bool
+	// ReadsClock tells that the operation reads the clock. It is a transition only where the clock
+	// may advance early.
+	ReadsClock bool
 	// Place names the place in the code of the operation that the transition begins with; 0: it is
 	// not known. Searches compare places, and nothing else.
 	Place uint64

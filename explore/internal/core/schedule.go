@@ -38,9 +38,14 @@ type Schedule struct {
 // others wait for in a loop. No signal arrives before that: the senders of signals are no
 // goroutines here. Nor does time pass, unless it may do so early. What can be picked is what is
 // enabled, within the Limits and, without a Seed, not asleep.
+//
+// Readings of the clock are not counted: they are transitions only where it may advance early, and
+// a hold means the same where it may not. Reading has the goroutine held before one of the readings
+// that come between the transition before and the Nth.
 type Hold struct {
 	Goroutine GoroutineID
 	Nth       int
+	Reading   int // counted from 1; 0: before the Nth transition itself
 }
 
 // Order is how goroutines are picked at random. Alternatives of an operation are picked uniformly.

@@ -103,6 +103,9 @@ func (a *aims) learn(e *core.Execution) {
 		}
 		a.known[h.class] = true
 		h.holds = h.holds[:min(len(h.holds), core.MaxHolds)]
+		// The clock is read in transitions of their own only where it may advance early.
+		h.early = h.early || a.early > 0 && slices.ContainsFunc(h.holds,
+			func(x core.Hold) bool { return x.Reading > 0 })
 		a.queue = append(a.queue, h.aim)
 		if first && h.promise == promiseCycle && a.urgent < mostUrgent {
 			a.urgent++

@@ -20,8 +20,9 @@ type hint struct {
 type finder struct {
 	e       *core.Execution
 	trace   *trace.Trace
-	nth     []int // of each transition: which of its goroutine it is, from 1
-	after   []int // the next one of its goroutine; -1: there is none
+	holds   []core.Hold // of each transition: what keeps its goroutine back before it
+	of      map[core.GoroutineID][]int
+	after   []int // the next transition of its goroutine; -1: there is none
 	reach   []reached
 	pairs   []pair
 	classes []*class
@@ -74,21 +75,46 @@ func find(e *core.Execution, early bool) []hint {
 	return f.hints
 }
 
-// number counts the transitions of each goroutine.
+// number finds what keeps the goroutine of each transition back before it.
 func (f *finder) number() {
-	count := map[core.GoroutineID]int{}
-	f.nth, f.after = make([]int, len(f.e.Transitions)), make([]int, len(f.e.Transitions))
-	f.reach = make([]reached, len(f.e.Transitions))
-	last := map[core.GoroutineID]int{}
+	n := len(f.e.Transitions)
+	f.holds, f.after, f.reach = make([]core.Hold, n), make([]int, n), make([]reached, n)
+	f.of = map[core.GoroutineID][]int{}
 	for i := range f.e.Transitions {
 		g := f.e.Transitions[i].Goroutine
-		count[g]++
-		f.nth[i], f.after[i] = count[g], -1
-		if count[g] > 1 {
-			f.after[last[g]] = i
+		f.holds[i], f.after[i] = f.holdBefore(g, f.e.Transitions[i].ReadsClock), -1
+		if list := f.of[g]; len(list) > 0 {
+			f.after[list[len(list)-1]] = i
 		}
-		last[g] = i
+		f.of[g] = append(f.of[g], i)
 	}
+}
+
+// holdBefore keeps a goroutine back before the transition that comes after those that are known of
+// it, which reads the clock or does not. Readings are counted by themselves (core.Hold).
+func (f *finder) holdBefore(g core.GoroutineID, reads bool) core.Hold {
+	h := core.Hold{Goroutine: g, Nth: 1}
+	readings := 0
+	if list := f.of[g]; len(list) > 0 {
+		last := list[len(list)-1]
+		h.Nth, readings = f.holds[last].Nth, f.holds[last].Reading
+		if !f.e.Transitions[last].ReadsClock {
+			h.Nth++
+		}
+	}
+	if reads {
+		h.Reading = readings + 1
+	}
+	return h
+}
+
+// hold keeps a goroutine back before its n-th transition, which may be one that was pending when
+// the execution ended.
+func (f *finder) hold(g core.GoroutineID, n int) core.Hold {
+	if list := f.of[g]; n <= len(list) {
+		return f.holds[list[n-1]]
+	}
+	return f.holdBefore(g, false)
 }
 
 // cycles holds the goroutines of a potential deadlock back before they take their second lock.
@@ -97,7 +123,7 @@ func (f *finder) cycles() {
 		h := hint{promise: promiseCycle}
 		var places []uint64
 		for _, w := range c {
-			h.holds = append(h.holds, core.Hold{Goroutine: w.Goroutine, Nth: w.Nth})
+			h.holds = append(h.holds, f.hold(w.Goroutine, w.Nth))
 			places = append(places, w.Place)
 		}
 		slices.Sort(places)
@@ -128,17 +154,17 @@ func (f *finder) order() {
 	f.classify()
 	for _, c := range f.classes {
 		if c.races {
-			f.hold(c.place, 0, c.promise, c.events[0])
+			f.delay(c.place, 0, c.promise, c.events[0])
 		} else {
-			f.hold(c.place, 1, c.promise, c.events[0])
+			f.delay(c.place, 1, c.promise, c.events[0])
 		}
 		if len(c.goroutines) > 1 {
-			f.hold(c.place, 1, c.promise, c.goroutines...)
-			f.hold(c.place, 2, c.promise, c.goroutines[len(c.goroutines)-1])
+			f.delay(c.place, 1, c.promise, c.goroutines...)
+			f.delay(c.place, 2, c.promise, c.goroutines[len(c.goroutines)-1])
 		}
 		if len(c.events) > 1 {
-			f.hold(c.place, 3, c.promise, c.events[len(c.events)-1])
-			f.hold(c.place, 4, c.promise, c.events[len(c.events)/2])
+			f.delay(c.place, 3, c.promise, c.events[len(c.events)-1])
+			f.delay(c.place, 4, c.promise, c.events[len(c.events)/2])
 		}
 	}
 	f.between()
@@ -212,10 +238,10 @@ func (f *finder) between() {
 		first, c := &f.e.Transitions[p.first], f.classOf[f.e.Transitions[next].Place]
 		h := hint{class: core.Mix(core.Mix(first.Place) + core.Mix(c.place+13)), round: 1,
 			promise: promiseBetween}
-		h.holds = append(h.holds, core.Hold{Goroutine: first.Goroutine, Nth: f.nth[p.first]})
+		h.holds = append(h.holds, f.holds[p.first])
 		for _, i := range c.goroutines {
 			if g := f.e.Transitions[i].Goroutine; g != first.Goroutine {
-				h.holds = append(h.holds, core.Hold{Goroutine: g, Nth: f.nth[i]})
+				h.holds = append(h.holds, f.holds[i])
 			}
 		}
 		f.hints = append(f.hints, h)
@@ -241,11 +267,11 @@ func (r *reached) promise() int {
 	return promiseRace
 }
 
-// hold adds a hint that holds goroutines back before events.
-func (f *finder) hold(place uint64, round, promise int, events ...int) {
+// delay adds a hint that holds goroutines back before events.
+func (f *finder) delay(place uint64, round, promise int, events ...int) {
 	h := hint{class: core.Mix(core.Mix(place+uint64(round)) + 7), round: round, promise: promise}
 	for _, i := range events {
-		h.holds = append(h.holds, core.Hold{Goroutine: f.e.Transitions[i].Goroutine, Nth: f.nth[i]})
+		h.holds = append(h.holds, f.holds[i])
 	}
 	f.hints = append(f.hints, h)
 }
@@ -314,7 +340,7 @@ func (f *finder) counters() {
 			for _, add := range additions[a.Object] {
 				if f.e.Transitions[add].Goroutine != x.Goroutine &&
 					!f.trace.Includes(f.trace.ClockOf(int32(i)), int32(add)) {
-					f.hold(f.e.Transitions[add].Place, 0, promiseCounter, add)
+					f.delay(f.e.Transitions[add].Place, 0, promiseCounter, add)
 					break
 				}
 			}
@@ -352,7 +378,7 @@ func (f *finder) timers() {
 		if f.reach[i].first {
 			h.promise = promiseAgain
 		}
-		h.early, h.holds = true, []core.Hold{{Goroutine: x.Goroutine, Nth: f.nth[i]}}
+		h.early, h.holds = true, []core.Hold{f.holds[i]}
 		f.hints = append(f.hints, h)
 	}
 }

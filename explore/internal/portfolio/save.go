@@ -72,6 +72,7 @@ func (a *aims) save(e *codec.Encoder, waiting bool) {
 		for _, h := range x.holds {
 			e.ID(uint64(h.Goroutine))
 			e.Count(h.Nth)
+			e.Count(h.Reading)
 		}
 		e.Count(x.after)
 		core.EncodeAction(e, x.turn)
@@ -92,7 +93,7 @@ func (a *aims) resume(d *codec.Decoder) {
 		var x aim
 		for range d.Length() {
 			x.holds = append(x.holds, core.Hold{Goroutine: core.GoroutineID(d.ID()),
-				Nth: d.Count(core.MaxTransitions)})
+				Nth: d.Count(core.MaxTransitions), Reading: d.Count(core.MaxTransitions)})
 		}
 		x.after, x.turn = d.Count(core.MaxTransitions), core.DecodeAction(d)
 		x.early = d.Truth()

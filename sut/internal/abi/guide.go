@@ -38,11 +38,14 @@ const (
 	PicksWalk                // by what is left of the interesting transitions
 )
 
-// SharedHold keeps a goroutine back before its nth transition.
+// SharedHold keeps a goroutine back before its nth transition, not counting readings of the clock,
+// or before one of the readings that come before it.
 type SharedHold struct {
 	Goroutine uint64
 	Nth       uint32
+	Reading   uint32 // counted from 1; 0: before the transition itself
 	Released  uint32 // by the worker
+	_         uint32
 }
 
 // SharedEvents is how many interesting transitions a goroutine and its descendants have.

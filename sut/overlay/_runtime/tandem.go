@@ -62,9 +62,10 @@ type tandemG struct {
 	begunOn uintptr // the descriptor of that
 	turn    uint32  // its last transition, as shared.steps counts
 	held    bool    // it is not to be picked
-	heldAt  uint32  // for which of its transitions that is known
-	// So far, the present one included.
+	heldAt  uint32  // after which turn that is known, plus 1
+	// So far, the present one included, but for readings of the clock: see tandemCountTransition.
 	transitions uint32
+	readings    uint32 // of the clock, since the last other transition
 	uses        uint32 // of descriptors, since its last operation
 	vain        uint32 // operations of its own since the last that had an effect
 	priority    uint64 // of the goroutine or of its pending operation; 0: it has none yet
@@ -394,7 +395,7 @@ func tandemBeginTransition(gp *g) {
 		r.flag = stepForced
 	}
 	t.turn = tandem.sh.steps
-	t.transitions++
+	tandemCountTransition(t)
 	if t.op == opFault {
 		r.b = uint64(t.faults)
 	}

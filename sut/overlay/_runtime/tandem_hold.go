@@ -16,8 +16,8 @@ func tandemKeepBack() {
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
 		t := &gp.tandem
-		if next := t.transitions + 1; t.heldAt != next {
-			t.heldAt, t.held = next, tandemIsHeld(t)
+		if after := t.turn + 1; t.heldAt != after {
+			t.heldAt, t.held = after, tandemIsHeld(t)
 		}
 		passes = passes || t.op == opAdvance && tandemAwakeCandidate(gp)
 		if !t.held && !tandemOutside(t.op) && tandemAwakeCandidate(gp) {
@@ -28,13 +28,13 @@ func tandemKeepBack() {
 		return
 	}
 	for i := range guide.holds {
-		h := guide.hold[i]
+		h := &guide.hold[i]
 		gp := tandemParkedAs(h.goroutine)
-		if gp == nil || !gp.tandem.held || gp.tandem.transitions+1 != h.nth || !tandemAwakeCandidate(gp) {
+		if gp == nil || !gp.tandem.held || !tandemHoldsAt(h, &gp.tandem) || !tandemAwakeCandidate(gp) {
 			continue
 		}
 		for j := range guide.holds {
-			if other := &guide.hold[j]; other.goroutine == h.goroutine && other.nth == h.nth {
+			if other := &guide.hold[j]; tandemHoldsAt(other, &gp.tandem) {
 				other.released = 1
 			}
 		}
@@ -48,11 +48,30 @@ func tandemIsHeld(t *tandemG) bool {
 	guide := &tandem.sh.guide
 	for i := range guide.holds {
 		h := &guide.hold[i]
-		if h.goroutine == t.id && h.nth == t.transitions+1 && h.released == 0 {
+		if h.released == 0 && tandemHoldsAt(h, t) {
 			return true
 		}
 	}
 	return false
+}
+
+// tandemHoldsAt reports whether a hold is one before what a goroutine is about to do.
+func tandemHoldsAt(h *sharedHold, t *tandemG) bool {
+	reading := uint32(0)
+	if t.op == opReadClock {
+		reading = t.readings + 1
+	}
+	return h.goroutine == t.id && h.nth == t.transitions+1 && h.reading == reading
+}
+
+// tandemCountTransition counts one for the holds. Readings of the clock are transitions only where
+// it may advance early, and holds are to mean the same where it may not: they are counted apart.
+func tandemCountTransition(t *tandemG) {
+	if t.op == opReadClock {
+		t.readings++
+	} else {
+		t.transitions, t.readings = t.transitions+1, 0
+	}
 }
 
 // tandemAwakeCandidate reports whether a goroutine can be picked and is not asleep, where that
