@@ -3,6 +3,7 @@ package sut_test
 import (
 	"math"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,16 +12,17 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-var guided = []string{"counter", "primitives", "select", "sealed", "timers", "deadlock", "memory",
+var guided = []string{"counter", "primitives", "select", "sealed", "timers", "deadlock", "memory", "signals",
 	"short timers"}
 
 // TestHolds: a goroutine that is held is picked only if no other can be, and then it is the first
-// in the list of which that is true, whatever else the schedule says. Readings of the
-// clock, which are transitions only with early timers, are not counted.
+// in the list of which that is true, whatever else the schedule says. No signal arrives before
+// that. Readings of the clock, which are transitions only with early timers, are not counted.
 func TestHolds(t *testing.T) {
 	held, released := 0, 0
 	for _, scenario := range guided {
-		w := start(t, sut.Snapshot, scenario)
+		w := startIn(t, sut.Snapshot, sut.Environment{Signals: []syscall.Signal{syscall.SIGINT},
+			SignalLimit: 2}, scenario)
 		ids := goroutinesOf(run(t, w, sut.Schedule{}, nil).Events)
 		for seed := range uint64(60) {
 			s := sut.Schedule{WantEnabled: true, Seed: seed / 2, EarlyTimers: int(seed % 3),
@@ -81,11 +83,12 @@ func checkHolds(t *testing.T, s sut.Schedule, events []sut.Event) (held, release
 		}
 		h := done[e.Subject].before(e.Subject, e.Operation)
 		isHeld := slices.Contains(s.Holds, h) && !free[h]
+		outside := e.Operation == sut.Advance || e.Operation == sut.SignalArrive
 		if e.Kind == sut.Enabled {
 			enabled = append(enabled, h)
 			if isHeld {
 				held++
-			} else if e.Operation != sut.Advance {
+			} else if !outside {
 				others++
 			}
 			continue
@@ -93,7 +96,11 @@ func checkHolds(t *testing.T, s sut.Schedule, events []sut.Event) (held, release
 		first := slices.IndexFunc(s.Holds, func(h sut.Hold) bool {
 			return slices.Contains(enabled, h) && !free[h]
 		})
-		if others == 0 && first >= 0 && e.Operation != sut.Advance {
+		allHeld := others == 0 && first >= 0
+		if allHeld && e.Operation == sut.SignalArrive && s.Holds[first] != h {
+			t.Errorf("step %d: a signal arrives while all goroutines are held: %+v", step+1, enabled)
+		}
+		if allHeld && e.Operation != sut.Advance {
 			free[s.Holds[first]] = true
 			released++
 		}

@@ -6,27 +6,48 @@ package runtime
 // tandemKeepBack tells for the next pick which goroutines are held. If only these can be picked, or
 // the others only go round in loops that wait, it releases the first hold of which that is true.
 // What is no goroutine of the program does not count, but the clock where it may advance early:
-// time passes before one is released.
+// time passes before one is released. No signal arrives at such a pick, nor anything else from
+// outside: the hold would have been released for nothing.
 func tandemKeepBack() {
-	guide := &tandem.sh.guide
-	if guide.holds == 0 {
+	if tandem.sh.guide.holds == 0 {
 		return
 	}
-	free, passes := 0, false
+	free, kept, clock := 0, 0, (*g)(nil)
 	for i := range tandem.nparked {
 		gp := tandem.parked[i].ptr()
 		t := &gp.tandem
-		if after := t.turn + 1; t.heldAt != after {
+		// What comes from outside may have been kept back for one pick only.
+		if after := t.turn + 1; t.heldAt != after || tandemOutside(t.op) {
 			t.heldAt, t.held = after, tandemIsHeld(t)
 		}
-		passes = passes || t.op == opAdvance && tandemAwakeCandidate(gp)
-		if !t.held && !tandemOutside(t.op) && tandemAwakeCandidate(gp) {
+		switch {
+		case !tandemAwakeCandidate(gp):
+		case t.held:
+			kept++
+		case t.op == opAdvance:
+			clock = gp
+		case !tandemOutside(t.op):
 			free++
 		}
 	}
-	if free == 0 && passes || free > 0 && tandem.barren < tandemLoopPatience*free {
+	if kept == 0 || free > 0 && tandem.barren < tandemLoopPatience*free {
 		return
 	}
+	next := clock
+	if free > 0 || clock == nil {
+		next = tandemRelease()
+	}
+	for i := range tandem.nparked {
+		if gp := tandem.parked[i].ptr(); free == 0 && gp != next && tandemOutside(gp.tandem.op) {
+			gp.tandem.held = true
+		}
+	}
+}
+
+// tandemRelease releases the first hold in the list whose goroutine can be picked otherwise, and
+// returns that goroutine. There is one.
+func tandemRelease() *g {
+	guide := &tandem.sh.guide
 	for i := range guide.holds {
 		h := &guide.hold[i]
 		gp := tandemParkedAs(h.goroutine)
@@ -39,8 +60,10 @@ func tandemKeepBack() {
 			}
 		}
 		gp.tandem.held = false
-		return
+		return gp
 	}
+	throw("tandem: a goroutine is held by nothing")
+	return nil
 }
 
 // tandemIsHeld reports whether a goroutine has come to where it is kept back.

@@ -12,6 +12,7 @@ import (
 	"net/smtp"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -51,6 +52,7 @@ var scenarios = map[string]func(){
 	"estimate":     estimate,
 	"timers":       func() { timers(time.Minute) },
 	"short timers": func() { timers(10 * time.Millisecond) },
+	"signals":      signals,
 	"date":         date,
 	"select":       selects,
 	"primitives":   primitives,
@@ -150,6 +152,29 @@ func timers(unit time.Duration) {
 			fmt.Println(strings.Join(said, " "), errors.Is(ctx.Err(), context.DeadlineExceeded), start.UTC().Format(time.RFC3339))
 			return
 		}
+	}
+}
+
+// signals are handled, while goroutines read the clock and sleep.
+func signals() {
+	arrived := make(chan os.Signal, 2)
+	signal.Notify(arrived, syscall.SIGINT)
+	var n atomic.Int32
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			start := time.Now()
+			n.Add(1)
+			time.Sleep(10 * time.Millisecond)
+			if time.Since(start) > 0 {
+				n.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case <-arrived:
+	default:
 	}
 }
 
