@@ -1,6 +1,7 @@
 # make demo       install what is missing (Debian, as root), build, and find the bug in scpto
 # make test       install the servers of all profiles too, and run all tests
 # make build      bin/tandem and what it starts
+# make debugger   bin/tandem-dlv, for tandem debug
 # make lint       vet, staticcheck, and the rules of the house
 # make house      measures of the code: before it was rebuilt, now, and what is wanted
 # make bench      what must not get slower, compared with scripts/bench/kept.txt; ALL=1: everything
@@ -37,7 +38,7 @@ STRATEGIES = never,after-nd,after-connect,adaptive,after-io,always
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build setup demo test std twins programs scripts pairs delays deep bench soak fuzz \
+.PHONY: all build debugger setup demo test std twins programs scripts pairs delays deep bench soak fuzz \
 	cases kills versions table2 adaptive libraries servers finders lint house clean
 all: build
 
@@ -54,6 +55,10 @@ build: peers/shim/src/nd.so peers/shim/src/vdso.so
 	$(BUILD) -o bin/alphabet-server ./examples/alphabet/server
 	$(BUILD) -o bin/alphabet-client ./examples/alphabet
 	$(BUILD) -o bin/scpto-server ./examples/scpto/server
+
+# Delve has a module of its own, so that the one of Tandem does not need what it needs.
+debugger:
+	cd scripts/delve && $(BUILD) -o $(CURDIR)/bin/tandem-dlv github.com/go-delve/delve/cmd/dlv
 
 setup:
 	scripts/setup.sh $(PEERS)

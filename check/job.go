@@ -185,18 +185,30 @@ func PackageDirectory(ctx context.Context, tags []string, pkg string) string {
 // times; see Replay. A different build is no error: the recording may still replay. The program
 // runs in that directory. A recording that was a string names where it runs from the package on.
 func ReplayHere(ctx context.Context, r *report.Recording, dir string, times int) (*Replayed, error) {
-	there := *r
-	program, clean, err := buildTemporary(ctx, sut.BuildOptions{
-		Dir: dir, Package: r.Program.Package, Tests: r.Program.Tests, PreemptIn: r.Program.Preemptible,
-		Races: r.Program.Races, Tags: r.Program.Tags,
-	})
+	there, program, clean, err := buildRecorded(ctx, r, dir, false)
 	if err != nil {
 		return nil, err
 	}
 	defer clean()
+	return Replay(program, there, times)
+}
+
+// buildRecorded builds the program of a recording in a directory. The recording that it returns is
+// a copy, with the directory in which the program runs. The caller has to clean up. A program that
+// is to be debugged takes the same steps.
+func buildRecorded(ctx context.Context, r *report.Recording, dir string, debugged bool) (
+	*report.Recording, *sut.Program, func(), error) {
+	there := *r
+	program, clean, err := buildTemporary(ctx, sut.BuildOptions{
+		Dir: dir, Package: r.Program.Package, Tests: r.Program.Tests, PreemptIn: r.Program.Preemptible,
+		Races: r.Program.Races, Tags: r.Program.Tags, Debugged: debugged,
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	there.Program.Directory = dir
 	if from := r.Program.Directory; from != "" && !filepath.IsAbs(from) {
 		there.Program.Directory = filepath.Join(program.Dir, from)
 	}
-	return Replay(program, &there, times)
+	return &there, program, clean, nil
 }

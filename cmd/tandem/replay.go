@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +30,7 @@ reproduces says nothing of other schedules: check the program for that.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
+	// Flags for what is shown are those of tandem check, where it has them.
 	c.Flags().IntVarP(&f.times, "times", "n", 1, "how often to run it")
 	c.Flags().StringVar(&f.dir, "dir", "", "`directory` in which tandem check was called, if it has moved; "+
 		"of a schedule, one of the module")
@@ -50,7 +48,9 @@ type replayFlags struct {
 	unfold bool   // show every step
 }
 
-// run replays what a file or a string has, and says what it has led to.
+// run replays what a file or a string has, and says what it has led to. A violation is shown in
+// full, as a check shows it. For a program without one there is nothing to show but where it has
+// parted from the recording.
 func (f *replayFlags) run(c *cobra.Command, what string) error {
 	if f.times < 1 {
 		return errors.New("--times must be at least 1")
@@ -59,7 +59,7 @@ func (f *replayFlags) run(c *cobra.Command, what string) error {
 		return err
 	}
 	// All that can be wrong with the flags is known by now.
-	recording, dir, err := f.load(what)
+	recording, dir, err := loadRecording(what, f.dir)
 	if err != nil {
 		return err
 	}
@@ -101,31 +101,6 @@ func (f *replayFlags) run(c *cobra.Command, what string) error {
 	}
 	fmt.Fprintf(out, "\nreplayed %d of %d times, %s\n", f.times, f.times, as)
 	return verdictError(exitViolated)
-}
-
-// load reads a recording, and says where its program is built. The path in a file is that of the
-// machine where it was recorded. A schedule names its package by its import path.
-func (f *replayFlags) load(what string) (r *report.Recording, dir string, err error) {
-	dir = f.dir
-	// No file has a name like that, unless somebody means to confuse.
-	if strings.HasPrefix(what, report.SchedulePrefix) {
-		if r, err = report.Schedule(what).Recording(); err != nil {
-			return nil, "", err
-		}
-		dir = cmp.Or(dir, ".")
-	} else if r, err = report.Load(what); err != nil {
-		return nil, "", err
-	}
-	if dir == "" {
-		dir = r.Program.Directory
-	} else if dir, err = filepath.Abs(dir); err != nil {
-		return nil, "", err
-	}
-	if _, err := os.Stat(dir); err != nil {
-		return nil, "", fmt.Errorf("the directory that the program was checked from: %w; "+
-			"say with --dir where that is now", err)
-	}
-	return r, dir, nil
 }
 
 // writePage writes a counterexample as HTML, if a file for it is named. What was there before is

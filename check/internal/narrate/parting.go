@@ -135,3 +135,21 @@ func describeChoice(n *narrator, c report.Chosen) string {
 	}
 	return text
 }
+
+// StepFrom is the first step of a goroutine among those from a number on, as reports count them:
+// its event, and what it is in words. ok is false if there is none.
+func StepFrom(p *sut.Program, log *sut.Log, from int) (event int, words string, ok bool) {
+	n := newNarrator(p, log, nil)
+	n.narrate()
+	number := 0
+	for i := range log.Events {
+		e := &log.Events[i]
+		if isShown(e) {
+			number++
+		}
+		if number >= from && e.Kind == sut.Stepped && isShown(e) {
+			return i, fmt.Sprintf("step %d: %s", number, describeChoice(n, chosenBy(n, e))), true
+		}
+	}
+	return 0, "", false
+}

@@ -33,6 +33,8 @@ type BuildOptions struct {
 	Races []string
 	// Tags are build tags; empty: those of GOFLAGS.
 	Tags []string
+	// Debugged has the program keep what debuggers need. It is the same code all the same.
+	Debugged bool
 }
 
 // Patterns of packages in BuildOptions.Races.
@@ -155,8 +157,9 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 		return nil, err
 	}
 	args = append(args, compilerFlags(packages, instances, p.Open, o.Races)...)
-	if !strings.Contains(t.goFlags, "-ldflags") { // the user's would not be heeded beside others
-		// Nobody reads DWARF, and it is a third of the linker's work.
+	// The user's flags for the linker would not be heeded beside others.
+	if !o.Debugged && !strings.Contains(t.goFlags, "-ldflags") {
+		// Else nobody reads DWARF, and it is a third of the linker's work.
 		args = append(args, "-ldflags=-w")
 	}
 	if p.Hash, err = t.link(ctx, o, main, args); err != nil {
