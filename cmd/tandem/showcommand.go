@@ -115,7 +115,7 @@ format for people or for other programs. Exit codes: 0 shown, 3 error.`,
 // places are relative to the root of the source where the program is now. That the program has
 // changed is said on standard error; if there is no violation any more, that is an error.
 func replayed(c *cobra.Command, what, dir string) (report.Violation, error) {
-	recording, dir, err := loadRecording(what, "")
+	recording, dir, err := loadRecording(what, dir)
 	if err != nil {
 		return report.Violation{}, err
 	}
