@@ -128,7 +128,7 @@ func findDebugger() (string, error) {
 	}
 	path, err := exec.LookPath("dlv")
 	if err != nil {
-		return "", errors.New("Delve is missing: make debugger builds bin/tandem-dlv, " +
+		return "", errors.New("there is no Delve: make debugger builds bin/tandem-dlv, " +
 			"or put dlv into the path")
 	}
 	return path, nil
