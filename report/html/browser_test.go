@@ -165,7 +165,7 @@ func TestPageInBrowser(t *testing.T) {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			b := open(t, sample(), width, 900, "")
 			b.is(`document.querySelectorAll("#heads .head").length`, "4") // without the idle goroutine
-			b.is(count, "18 of 31 steps, 1 idle lanes hidden")
+			b.is(count, "18 of 31 steps, 1 idle lane hidden")
 			b.picture(fmt.Sprintf("%d-first", width))
 			b.key("j")
 			b.key("j")
@@ -210,12 +210,12 @@ func (b *browser) folds() {
 	b.key("g")
 	b.is(selected, "1")
 	b.run(`document.querySelector(".row.fold").click()`)
-	b.is(count, "23 of 31 steps, 1 idle lanes hidden")
+	b.is(count, "23 of 31 steps, 1 idle lane hidden")
 	b.is(selected, "4-8")
 	b.key("o")
-	b.is(count, "18 of 31 steps, 1 idle lanes hidden")
+	b.is(count, "18 of 31 steps, 1 idle lane hidden")
 	b.run(`document.getElementById("folded").click()`)
-	b.is(count, "31 of 31 steps, 1 idle lanes hidden")
+	b.is(count, "31 of 31 steps, 1 idle lane hidden")
 	b.run(`document.getElementById("folded").click()`)
 }
 

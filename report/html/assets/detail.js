@@ -24,11 +24,13 @@ function showDetail(pane, data, step, go, close) {
   make("span", "label " + colourOf(data, data.lane[step]), lane.name, what);
   make("span", "", " " + operationOf(data, step), what);
   if (t.preempts) make("p", "preempts", "The goroutine that ran before could have gone on.", pane);
-  if (lane.note) make("p", "faint", "runs " + lane.note + (lane.created ? ", started at " + lane.created : ""), pane);
+  const started = lane.created ? ", started at " + lane.created : "";
+  if (lane.note) make("p", "faint", "runs " + lane.note + started, pane);
   if (lane.blocked) make("p", "faint", "waits in the end: " + lane.blocked, pane);
   const link = (text, to) => {
     const p = make("p", "", text + " ", pane);
-    const a = make("a", "", `step ${numberOf(data, to)}: ${data.lanes[data.lane[to]].name} ${operationOf(data, to)}`, p);
+    const name = data.lanes[data.lane[to]].name;
+    const a = make("a", "", `step ${numberOf(data, to)}: ${name} ${operationOf(data, to)}`, p);
     a.href = "#step-" + numberOf(data, to);
     a.addEventListener("click", event => { event.preventDefault(); go(to); });
   };
@@ -68,13 +70,15 @@ function showSource(pane, data, place) {
   pane.replaceChildren();
   const colon = place.lastIndexOf(":");
   const file = place.slice(0, colon), number = Number(place.slice(colon + 1));
-  const part = data.sources.find(s => s.file === file && s.first <= number && number < s.first + s.lines.length);
+  const part = data.sources.find(
+    s => s.file === file && s.first <= number && number < s.first + s.lines.length);
   if (!part) {
     make("span", "faint", "The source of " + place + " is not in this page.", pane);
     return;
   }
   const around = 12;
-  for (let i = Math.max(part.first, number - around); i < part.first + part.lines.length && i <= number + around; i++) {
+  const end = Math.min(part.first + part.lines.length, number + around + 1);
+  for (let i = Math.max(part.first, number - around); i < end; i++) {
     const line = make("span", i === number ? "line here" : "line", undefined, pane);
     make("span", "number", String(i).padStart(5) + "  ", line);
     make("span", "", part.lines[i - part.first] + "\n", line);

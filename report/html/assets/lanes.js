@@ -39,7 +39,8 @@ function drawLanes(svg, data, rows, lanes, width, height, first, last, top, foll
   const x = new Map(lanes.map((lane, i) => [lane, (i + 0.5) * width]));
   const y0 = top(first), y1 = top(last);
   for (const lane of lanes) {
-    draw("line", { class: "rail " + colourOf(data, lane), x1: x.get(lane), x2: x.get(lane), y1: y0, y2: y1 }, svg);
+    const at = x.get(lane);
+    draw("line", { class: "rail " + colourOf(data, lane), x1: at, x2: at, y1: y0, y2: y1 }, svg);
   }
   const line = (kind, from, to, title, step) => {
     const group = draw("g", { class: "arrow " + kind }, svg);
@@ -61,7 +62,9 @@ function drawLanes(svg, data, rows, lanes, width, height, first, last, top, foll
     if (rows.kinds[row] === foldRow) {
       const seen = new Set();
       const fold = data.folds[i];
-      for (let step = fold.first; step <= fold.last && step < fold.first + 2000; step++) seen.add(data.lane[step]);
+      for (let step = fold.first; step <= fold.last && step < fold.first + 2000; step++) {
+        seen.add(data.lane[step]);
+      }
       for (const lane of seen) dot(lane, "fold");
     }
     if (rows.kinds[row] === stepRow) {

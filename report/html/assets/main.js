@@ -26,7 +26,13 @@ async function main() {
   const schedule = byId("schedule"), pane = byId("detail"), work = byId("work");
   for (const [value, text] of kinds) make("option", "", text, byId("kind")).value = value;
 
-  const close = () => { pane.replaceChildren(); work.classList.remove("detailed"); schedule.focus(); view.resize(); view.render(); };
+  const close = () => {
+    pane.replaceChildren();
+    work.classList.remove("detailed");
+    schedule.focus();
+    view.resize();
+    view.render();
+  };
   const onSelect = step => {
     if (step < 0) return;
     history.replaceState(null, "", "#step-" + numberOf(data, step));
@@ -44,7 +50,7 @@ async function main() {
     for (let i = 0; i < view.rows.length; i++) if (view.rows.kinds[i] === stepRow) steps++;
     const hidden = data.lanes.length - view.lanes.length;
     byId("count").textContent = `${steps.toLocaleString("en")} of ${data.steps.toLocaleString("en")} steps` +
-      (hidden ? `, ${hidden} idle lanes hidden` : "");
+      (hidden ? `, ${hidden} idle lane${hidden === 1 ? "" : "s"} hidden` : "");
   };
   // A step that is gone to must be seen, so filters that hide it are dropped.
   view.refill = step => {

@@ -29,8 +29,8 @@ function newFilter(data, words, kind, lanes) {
       if (!found) return false;
     }
     return words.every(w => {
-      if (texts[t.op].includes(w) || texts[data.object[step]].includes(w) || texts[t.at].includes(w) ||
-          texts[t.in].includes(w) || texts[t.lib].includes(w) || names[data.lane[step]].includes(w)) return true;
+      const own = [t.op, data.object[step], t.at, t.in, t.lib];
+      if (own.some(i => texts[i].includes(w)) || names[data.lane[step]].includes(w)) return true;
       for (let i = first; i < last; i++) if (texts[data.notes.text[i]].includes(w)) return true;
       return false;
     });

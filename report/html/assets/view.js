@@ -12,7 +12,9 @@ function newView(data, schedule, onSelect) {
   const list = make("div", "list");
   space.append(svg, list);
   const narrow = matchMedia("(max-width: 700px)");
-  const view = { rows: null, lanes: [], selected: -1, width: 0, height: 28, open: new Set(), only: new Set() };
+  const view = {
+    rows: null, lanes: [], selected: -1, width: 0, height: 28, open: new Set(), only: new Set(),
+  };
 
   // Geometry: where a row is, and which one is at the top.
   const headHeight = () => heads.offsetHeight;
@@ -70,7 +72,9 @@ function newView(data, schedule, onSelect) {
       make("span", "label " + colourOf(data, data.lane[i]), data.lanes[data.lane[i]].name, text);
       if (t.preempts) make("span", "preempts", "preempts", text);
       make("span", "what", operationOf(data, i), text);
-      if (narrow.matches && data.after[i]) make("span", "faint", `after ${numberOf(data, i - data.after[i])}`, text);
+      if (narrow.matches && data.after[i]) {
+        make("span", "faint", `after ${numberOf(data, i - data.after[i])}`, text);
+      }
       make("span", "place", placeOf(data, i), text);
     } else if (kind === noteRow) {
       const lane = data.notes.lane[i];
@@ -83,7 +87,8 @@ function newView(data, schedule, onSelect) {
       number.textContent = `${numberOf(data, fold.first)}-${numberOf(data, fold.last)}`;
       make("span", "what", (view.open.has(i) ? "▾ " : "▸ ") + fold.text, text);
     } else {
-      make("span", "what", `steps ${data.gap + 1} to ${data.gap + data.omitted} are left out of this page`, text);
+      const gap = `steps ${data.gap + 1} to ${data.gap + data.omitted}`;
+      make("span", "what", gap + " are left out of this page", text);
     }
     return e;
   };
@@ -91,7 +96,8 @@ function newView(data, schedule, onSelect) {
   // fill makes the rows anew, and keeps the selected step.
   view.fill = (filter, folded, idle) => {
     const step = view.selected >= 0 ? firstStep(data, view.rows, view.selected) : -1;
-    const fold = step >= 0 && view.rows.kinds[view.selected] === foldRow ? view.rows.indices[view.selected] : -1;
+    const isFold = step >= 0 && view.rows.kinds[view.selected] === foldRow;
+    const fold = isFold ? view.rows.indices[view.selected] : -1;
     view.rows = rowsOf(data, filter, folded, view.open);
     view.lanes = shownLanes(data, view.rows, idle);
     view.resize();
@@ -106,7 +112,8 @@ function newView(data, schedule, onSelect) {
 
   view.resize = () => {
     view.height = narrow.matches ? 44 : 28;
-    const room = schedule.clientWidth * (document.getElementById("work").classList.contains("detailed") ? 0.32 : 0.5);
+    const detailed = document.getElementById("work").classList.contains("detailed");
+    const room = schedule.clientWidth * (detailed ? 0.32 : 0.5);
     view.width = Math.max(22, Math.min(110, room / Math.max(view.lanes.length, 1)));
     const gutter = narrow.matches ? 0 : view.width * view.lanes.length;
     schedule.style.setProperty("--gutter", gutter + "px");
@@ -117,7 +124,8 @@ function newView(data, schedule, onSelect) {
     for (const lane of view.lanes) {
       const head = make("button", "head " + colourOf(data, lane), data.lanes[lane].name, heads);
       head.type = "button";
-      head.title = [data.lanes[lane].name, data.lanes[lane].note, data.lanes[lane].blocked].filter(s => s).join("\n");
+      const { name, note, blocked } = data.lanes[lane];
+      head.title = [name, note, blocked].filter(s => s).join("\n");
       head.style.width = view.width + "px";
       head.setAttribute("aria-pressed", view.only.has(lane));
       head.dataset.lane = lane;
