@@ -64,7 +64,6 @@ func (f *debugFlags) run(c *cobra.Command, what string) error {
 	if err != nil {
 		return err
 	}
-	// Nothing of this is a failure.
 	// Where the program has changed, the person has to know before the session, not after it.
 	return check.Debug(c.Context(), recording, dir, f.step, func(d check.Debugged) error {
 		out := c.OutOrStdout()

@@ -87,10 +87,10 @@ func (f *oneCheck) saveAll(warn io.Writer, result *check.Result) error {
 			name = fmt.Sprintf("%s.%d", base, i+1)
 			file = name + counterexampleSuffix
 		}
-		if f.out == "" { // else the user has named it
+		// What lies at a path that the user names may be of another program, or no counterexample.
+		if f.out == "" {
 			file = counterexampleFile(warn, name, v.Recording, func(file string) bool { return taken[file] })
 			taken[file] = true
-			// It may be the counterexample of another program, or none at all.
 		} else if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
 			fmt.Fprintf(warn, "tandem: %s: the file that was there is replaced\n", file)
 		}
