@@ -28,10 +28,10 @@ type Result struct {
 	Unstored       string   // why the first of those that were not kept at all was not
 	WhyKilled      string   // what is known of the first time that the peers were lost
 	Skipped        string   // what the first of those that were not tried could not have held
-	// Unused are peers that had no part in any execution, a line each. What became of the schedule
-	// that the program gave to tandem.Replay follows, if it gave one.
-	Unused []string
-	Scope  string // of the I/O cache, and what is known about it, in words
+	// Notes are lines that are shown with the verdict: which peers had no part in any execution,
+	// and what became of the schedule of tandem.Replay.
+	Notes []string
+	Scope string // of the I/O cache, and what is known about it, in words
 	// Outcomes is how many executions ended in which way, since the check was begun or gone on
 	// with.
 	Outcomes map[explore.Outcome]int

@@ -242,11 +242,11 @@ func (r *run) known() *Result {
 		result.Unstored, result.Skipped, result.WhyKilled = known.Unstored, known.Skipped, known.Killed
 		result.Scope = r.options.scope(tally.Counts)
 		if !r.clock.isResumed() { // else it is not known of the executions before
-			result.Unused = known.Unused
+			result.Notes = known.Unused
 		}
 	}
 	if r.replayed != "" {
-		result.Unused = append(result.Unused, r.replayed)
+		result.Notes = append(result.Notes, r.replayed)
 	}
 	return result
 }

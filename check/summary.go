@@ -36,7 +36,7 @@ func Summary(o Options, result *Result) report.Run {
 	}
 	return report.Run{
 		Package: o.Package, Args: o.Args, Verdict: report.Verdict(v.Kind.String()), Reason: v.Reason,
-		CutOff: result.CutOff, Details: slices.Concat(details(v), first, result.Unused),
+		CutOff: result.CutOff, Details: slices.Concat(details(v), first, result.Notes),
 		Counts: report.Counts{
 			Phases: report.Phases{Systematic: v.Phases.Systematic, Aimed: v.Phases.Aimed,
 				Sampled: v.Phases.Sampled, CutOff: v.Phases.CutOff, FirstViolation: v.Phases.At},

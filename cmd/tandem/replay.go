@@ -82,8 +82,8 @@ func (f *replayFlags) run(c *cobra.Command, what string) error {
 		fmt.Fprintln(out, "  that is said of this schedule only: check the program for others")
 		return nil
 	}
-	// A violation of any kind is one: a change may have made another of it.
-	// The file may have been called something else when it was recorded.
+	// It may be another violation than the recorded one, if the program has changed. And the file
+	// may have been called something else when it was recorded.
 	result.Shown.ReplayCommand = "tandem replay " + what
 	if err := text.Write(out, result.Shown, report.Options{Unfold: f.unfold}); err != nil {
 		return err
