@@ -5,6 +5,7 @@ package fileutil
 import (
 	"errors"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,4 +22,22 @@ func TryLock(f *os.File) error {
 		return ErrLocked
 	}
 	return err
+}
+
+// Openable is a path of a file that can be opened from the working directory: relative where that
+// is shorter, as the go command has it. A file that is in the directory itself begins with "./".
+// Paths that are relative already are returned unchanged.
+func Openable(path string) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	relative, err := filepath.Rel(dir, path)
+	if err != nil || len(relative) >= len(path) {
+		return path
+	}
+	if filepath.Dir(relative) == "." {
+		return "./" + relative
+	}
+	return relative
 }
