@@ -52,7 +52,7 @@ func (e *explainer) explain(v *violation, result *Result) error {
 		return err
 	}
 	// The earlier access of a race has no stack unless the runtime watches for it from the start.
-	schedule.Watch = v.Log.Race.First()
+	schedule.Show = &sut.Show{Watch: v.Log.Race.First()}
 	preempting, err := preemptions(x.Worker(), schedule, x.Answers, v.Events)
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)

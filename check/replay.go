@@ -161,7 +161,7 @@ func (r *replaying) show(schedule sut.Schedule, log *sut.Log) (*report.Counterex
 		return nil, fmt.Errorf("again: %w", err)
 	}
 	// A data race takes this run in any case, since what comes first must be watched for.
-	schedule.Watch = kept.Log.Race.First()
+	schedule.Show = &sut.Show{Watch: kept.Log.Race.First()}
 	answers := sut.Peers(peers)
 	if !rec.Program.Peers {
 		answers = nil

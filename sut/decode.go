@@ -62,6 +62,12 @@ func (l *logReader) read(s *abi.Shared) (*Log, error) {
 	}
 	log.Message = string(s.Message[:messageLength])
 	log.Stack = append(log.Stack, s.Stack[:stackLength]...)
+	if s.Details.Want != 0 {
+		var err error
+		if log.Details, err = decodeDetails(&s.Details); err != nil {
+			return nil, err
+		}
+	}
 	if log.Outcome == DataRace {
 		log.Race = &Race{Earlier: decodeAccess(&s.RaceEarlier), Later: decodeAccess(&s.RaceLater)}
 	}

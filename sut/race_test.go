@@ -108,7 +108,7 @@ func TestRaceIsWatched(t *testing.T) {
 				t.Fatalf("%v, %+v: want a race whose earlier access was not watched", first.Outcome,
 					first.Race)
 			}
-			second := run(t, w, sut.Schedule{Seed: seed, Watch: first.Race.First()}, nil)
+			second := run(t, w, sut.Schedule{Seed: seed, Show: &sut.Show{Watch: first.Race.First()}}, nil)
 			if diff := cmp.Diff(first.Race.Later, second.Race.Later,
 				cmp.AllowUnexported(sut.MemoryAccess{})); diff != "" {
 				t.Fatalf("the race differs when it is watched:\n%s", diff)

@@ -94,9 +94,11 @@ func (w *Worker) load(s Schedule) error {
 		return err
 	}
 	sh.RoundLimit = uint32(max(s.Rounds, 0))
-	sh.RaceWatch, sh.RaceEarlier, sh.RaceLater = 0, abi.MemoryAccess{}, abi.MemoryAccess{}
-	if s.Watch != nil {
-		sh.RaceWatch, sh.RaceEarlier = 1, s.Watch.encode()
+	sh.RaceEarlier, sh.RaceLater = abi.MemoryAccess{}, abi.MemoryAccess{}
+	d := &sh.Details
+	d.RaceWatch, d.Want, d.Count = 0, flag(s.Show != nil), 0
+	if s.Show != nil && s.Show.Watch != nil {
+		d.RaceWatch, sh.RaceEarlier = 1, s.Show.Watch.encode()
 	}
 	sh.StepLimit = MaxSteps
 	if s.Steps > 0 && s.Steps < MaxSteps {

@@ -158,7 +158,7 @@ func (r *stdRun) run(args ...string) (*sut.Log, error) {
 	if err != nil || log.Race == nil {
 		return log, err
 	}
-	return r.runWith(sut.Schedule{OnlyEnd: true, Watch: log.Race.First()}, args)
+	return r.runWith(sut.Schedule{OnlyEnd: true, Show: &sut.Show{Watch: log.Race.First()}}, args)
 }
 
 func (r *stdRun) runWith(s sut.Schedule, args []string) (*sut.Log, error) {

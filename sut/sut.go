@@ -45,8 +45,14 @@ type Schedule struct {
 	Rounds      int  // limit on rounds of a loop that waits while others can go on; 0: none
 	Steps       int  // limit on transitions; 0: the greatest that there is
 	OnlyEnd     bool // however long the execution is, keep an end of its log, and set no limit
+	// Show is what a report shows, and a search does not need. The events are the same with it.
+	Show *Show
+}
+
+// Show has an execution fill Log.Details.
+type Show struct {
 	// Watch is the earlier access of a data race that the same choices led to: its
-	// stack is noted this time.
+	// stack is noted this time. nil: there is none.
 	Watch *MemoryAccess
 }
 
@@ -160,6 +166,7 @@ type Log struct {
 	EarlyTimers int
 	Stdout      []byte
 	Stderr      []byte
+	Details     *Details // nil: they were not wanted
 	// Replay is the first schedule that the program has given to tandem.Replay; empty: none.
 	Replay string
 }

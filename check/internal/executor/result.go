@@ -103,7 +103,7 @@ func (x *Executor) Signature(log *sut.Log) (narrate.Signature, error) {
 	counts := x.counts
 	defer func() { x.counts = counts }()
 	schedule := x.config.Violating(choices(log.Events), log.EarlyTimers)
-	schedule.Watch = log.Race.First()
+	schedule.Show = &sut.Show{Watch: log.Race.First()}
 	watched, err := x.Run(schedule)
 	if err != nil {
 		return narrate.Signature{}, fmt.Errorf("telling violations apart: %w", err)

@@ -1,9 +1,10 @@
 // Package abi is the binary interface between the checker and the programs that it controls: the
 // memory that both map, and the bytes that they exchange through two pipes.
 //
-// shared.go, guide.go and environment.go are compiled three times: here, for the checker, and into
-// packages runtime and syscall of the patched distribution, where all names begin with a small
-// letter (see package overlay). They must import nothing and hold plain data only.
+// The files shared.go, guide.go, environment.go and detail.go are compiled three times: here,
+// for the checker, and into packages runtime and syscall of the patched distribution, where all
+// names begin with a small letter (see package overlay). They must import nothing and hold plain
+// data only.
 package abi
 
 // Limits of one execution. A worker that reaches one ends the execution with
@@ -14,6 +15,7 @@ const (
 	MaxSleepAccesses = 1 << 22 // accesses of all sleepers together
 	MaxRecords       = 1 << 23 // records of one log
 	EndRecords       = 1 << 16 // of them, kept for what the end of an execution has to say
+	MaxDetails       = 1 << 16 // of one execution; further ones are left out
 	MaxRegions       = 1 << 12 // runs of pages that a snapshot holds
 	MaxMappings      = 1 << 8  // mappings made during one execution
 	ExchangeBytes    = 1 << 18 // bytes that one exchange can carry
@@ -351,7 +353,7 @@ type Shared struct {
 	StepLimit     uint32
 	RoundLimit    uint32 // of a loop that waits; 0: none
 	Guide         SharedGuide
-	RaceWatch     uint32 // note the stack of raceEarlier when it happens
+	Details       SharedDetails
 	Backup        uint64 // where the worker has mapped the area for saved pages
 	BackupBytes   uint64
 	OwnCode       uint64 // the worker is to have code and constants of its own; before it starts
@@ -382,7 +384,7 @@ type Shared struct {
 	Message       [MessageBytes]byte
 	Stack         [32]uint64 // where it was refused
 	StackLength   uint64
-	RaceEarlier   MemoryAccess // stack only if raceWatch is set
+	RaceEarlier   MemoryAccess // stack only if details.raceWatch is set
 	RaceLater     MemoryAccess
 
 	// An exchange.

@@ -158,6 +158,7 @@ var patches = []patch{
 	// Operations on channels wait at their points until they can go on.
 	{"runtime/chan.go", func(e *editor) {
 		e.field("hchan", "tandem tandemChannelState")
+		e.swap("makechan", "c.elemtype = elem", "c.elemtype = elem; tandemDetailMade(c)")
 		e.enter("chansend", fmt.Sprintf("tandemChannel(%d, c, block)", abi.OpSend))
 		e.enter("chanrecv", fmt.Sprintf("tandemChannel(%d, c, block)", abi.OpReceive))
 		e.point("closechan", abi.OpClose, "c", "nil")

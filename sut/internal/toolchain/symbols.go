@@ -3,6 +3,7 @@ package toolchain
 import (
 	"debug/elf"
 	"debug/gosym"
+	"encoding/binary"
 	"fmt"
 	"strings"
 )
@@ -12,6 +13,8 @@ import (
 type symbols struct {
 	table      *gosym.Table
 	returnStub uint64 // the entry of runtime.tandemReturn
+	code       []byte // of all functions, from the address on that follows
+	codeAt     uint64
 }
 
 // Position is a place in the program's source.
@@ -22,6 +25,9 @@ type Position struct {
 }
 
 func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
+
+// Package is the import path of the package that the place is in. That of a main package is "main".
+func (p Position) Package() string { return packageOf(p.Function) }
 
 // readSymbols reads the table of functions and lines of an executable. It is that of the runtime,
 // which is there without debugging information, too.
@@ -43,7 +49,10 @@ func readSymbols(path string) (*symbols, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s := &symbols{table: table}
+	s := &symbols{table: table, codeAt: text.Addr}
+	if s.code, err = text.Data(); err != nil {
+		return nil, err
+	}
 	if f := table.LookupFunc("runtime.tandemReturn"); f != nil {
 		s.returnStub = f.Entry
 	}
@@ -77,6 +86,67 @@ func (p *Program) Declared(function string) (at Position, ok bool) {
 	return Position{Function: function, File: file, Line: line}, true
 }
 
+// callSize is the size of a direct call on amd64: the opcode, and how far the function is from the
+// end of the call, in four bytes.
+const (
+	callSize   = 5
+	callOpcode = 0xe8
+)
+
+// callee is the function that the code which ends at a program counter calls directly. It is nil
+// where the code is no such call: a call of a method of an interface, for instance.
+func (s *symbols) callee(pc uint64) *gosym.Func {
+	if pc < s.codeAt+callSize || pc > s.codeAt+uint64(len(s.code)) {
+		return nil
+	}
+	call := s.code[pc-s.codeAt-callSize:]
+	if call[0] != callOpcode {
+		return nil
+	}
+	target := pc + uint64(int64(int32(binary.LittleEndian.Uint32(call[1:callSize]))))
+	if f := s.table.PCToFunc(target); f != nil && f.Entry == target {
+		return f
+	}
+	return nil
+}
+
+// Callee is the function that is called where a call returns to pc, such as
+// "sync.(*Cond).Broadcast"; empty if that is not known, since the code does not name it.
+func (p *Program) Callee(pc uint64) string {
+	if p.symbols == nil {
+		return ""
+	}
+	if f := p.symbols.callee(pc); f != nil {
+		return f.Name
+	}
+	return ""
+}
+
+// CalledBy is the only function, but for those of the runtime, that the function at an entry calls
+// directly; empty if there is not exactly one. It is what a function calls that the compiler has
+// made for a go statement. Bytes that look like a call, and are none, hardly ever lead to the
+// entry of a function.
+func (p *Program) CalledBy(entry uint64) (name string) {
+	if p.symbols == nil {
+		return ""
+	}
+	f := p.symbols.table.PCToFunc(entry)
+	if f == nil || f.Entry != entry {
+		return ""
+	}
+	for pc := entry + callSize; pc <= f.End; pc++ {
+		called := p.symbols.callee(pc)
+		if called == nil || strings.HasPrefix(called.Name, "runtime.") || called.Name == name {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = called.Name
+	}
+	return name
+}
+
 // ReturnStub is the address that takes the place of the return address of a call of a sealed
 // package while that call is under way; 0: there is none.
 func (p *Program) ReturnStub() uint64 { return p.symbols.returnStub }
@@ -94,6 +164,22 @@ func (p *Program) FunctionAt(file string, line int, outer string) (name string, 
 		}
 	}
 	return "", false
+}
+
+// Method is the only method of a name that the types of a package have; ok is false if there is
+// none or are several. So it names the function that a method value calls.
+func (p *Program) Method(pkg, name string) (function string, ok bool) {
+	for i := range p.symbols.table.Funcs {
+		f := p.symbols.table.Funcs[i].Name
+		if packageOf(f) != pkg || !strings.HasSuffix(f, "."+name) || strings.Count(f[len(pkg):], ".") != 2 {
+			continue
+		}
+		if function != "" {
+			return "", false
+		}
+		function = f
+	}
+	return function, function != ""
 }
 
 // Has reports whether a function is a part of the program. The linker leaves out what nobody calls.

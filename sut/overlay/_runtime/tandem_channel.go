@@ -335,6 +335,7 @@ func tandemOperateBy(t *tandemG, n uint32, arm int, partner *g) {
 			number: min(p.choices, 1), pc: uint64(p.caller), open: uint64(p.open)})
 		tandemRecordIntended(p)
 	}
+	tandemDetailArms(t, arm, partner)
 	tandemWithdraw(t)
 	tandemFootprint(t, partner)
 	if partner != nil {

@@ -208,8 +208,11 @@ func tandemRecordBlocked() {
 
 // tandemBlockedAt finds the call in which a goroutine is blocked, and the
 // nearest one around it that is not sealed, 0 if there is none.
-func tandemBlockedAt(gp *g) (at, open uintptr) {
-	for fp := gp.sched.bp; fp != 0; fp = *(*uintptr)(unsafe.Pointer(fp)) {
+func tandemBlockedAt(gp *g) (at, open uintptr) { return tandemCalledFrom(gp, gp.sched.bp) }
+
+// tandemCalledFrom is tandemBlockedAt for what is called from a frame on.
+func tandemCalledFrom(gp *g, fp uintptr) (at, open uintptr) {
+	for ; fp != 0; fp = *(*uintptr)(unsafe.Pointer(fp)) {
 		pc := tandemReturnAddress(gp, fp)
 		class := tandemClass(pc) &^ callerPrivate
 		if at == 0 && tandemBlocking>>class&1 == 0 {

@@ -317,7 +317,7 @@ func raceForget(addr, size uintptr) {
 func raceWatch(c *raceContext, at uintptr, bytes, word uint64) {
 	sh := tandem.sh
 	w := &sh.raceEarlier
-	if sh.raceWatch == 0 || w.stackLength != 0 || w.slot != c.slot || w.clock != c.now ||
+	if sh.details.raceWatch == 0 || w.stackLength != 0 || w.slot != c.slot || w.clock != c.now ||
 		w.kind != uint32(word&(raceWrite|raceAtomic)) {
 		return
 	}
@@ -335,7 +335,7 @@ func raceFound(granule uintptr, old, word uint64, c *raceContext) {
 	later.slot, later.clock = c.slot, c.now
 	raceDescribe(later)
 	earlier := &sh.raceEarlier
-	if sh.raceWatch == 0 {
+	if sh.details.raceWatch == 0 {
 		*earlier = memoryAccess{address: at, kind: uint32(old & (raceWrite | raceAtomic))}
 		earlier.slot = uint32(old>>raceSlotShift) & (raceSlots - 1)
 		earlier.clock = uint32(old>>raceClockShift - races().base)

@@ -253,6 +253,7 @@ func tandemEnd(outcome uint32) {
 	sh.outcome = tandemAfterTheEnd(outcome)
 	sh.now = tandem.now - tandemEpoch
 	tandemRecordPending()
+	tandemDetailEnd()
 	if tandem.fork {
 		exit0(0)
 	}

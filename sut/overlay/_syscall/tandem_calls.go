@@ -31,6 +31,9 @@ const (
 //go:linkname tandemDisturb
 func tandemDisturb()
 
+//go:linkname tandemDetailPrinted
+func tandemDetailPrinted(fd int, bytes int64)
+
 //go:linkname tandemEndSingleAccess
 func tandemEndSingleAccess()
 

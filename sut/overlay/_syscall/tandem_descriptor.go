@@ -95,6 +95,7 @@ func tandemPrint(fd int, b []byte) (int, Errno) {
 		}
 	}
 	*printed += int64(len(b))
+	tandemDetailPrinted(fd, min(int64(len(b)), room))
 	return len(b), 0
 }
 
