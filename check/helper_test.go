@@ -268,7 +268,8 @@ func shows(t *testing.T, program *sut.Program, result *Result, replays int, part
 		t.Fatalf("no counterexample: %v", result.Verdict)
 	}
 	var shown bytes.Buffer
-	if err := text.Write(&shown, result.Counterexample, report.Options{Unfold: true}); err != nil {
+	options := report.Options{Unfold: true, Verbose: true}
+	if err := text.Write(&shown, result.Counterexample, options); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range parts {

@@ -46,22 +46,22 @@ func placeOf(t *testing.T, scenario string) string {
 	if !found {
 		t.Fatalf("there is no scenario %s", scenario)
 	}
-	return fmt.Sprintf("endings/main.go:%d", 1+strings.Count(before, "\n"))
+	return fmt.Sprintf("testdata/endings/main.go:%d", 1+strings.Count(before, "\n"))
 }
 
 func TestLeaks(t *testing.T) {
 	for scenario, waits := range map[string]string{
-		"send":                     "waits: send on channel (channel 1) at ",
+		"send":                     "waits: send on channel 1 at ",
 		"receive of a nil channel": "waits: ",
 		"select without arms":      "waits: blocked at ",
-		"lock":                     "waits: lock (mutex 1) at ",
-		"wait":                     "waits: wait for (wait group 1) at ",
-		"cond":                     "waits: await (condition 1) at ",
+		"lock":                     "waits: Lock mutex 1 at ",
+		"wait":                     "waits: Wait for wait group 1 at ",
+		"cond":                     "waits: Wait for condition 1 at ",
 		"wait group go":            "waits: ",
 		"after func":               "waits: ",
 		"exit":                     "waits: ",
 		"grandchild":               "waits: ",
-		"abandoned":                "waits: send on channel (channel 1) at ",
+		"abandoned":                "waits: send on channel 1 at ",
 		"ends":                     "", "sleeps": "", "may be woken": "", "of a library": "", "signals": "",
 		"stopped timers": "", "buffered": "",
 	} {

@@ -18,20 +18,21 @@ func TestLivelocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for scenario, says := range map[string]string{
-		"closed": "main goes round in main.drain: receive from channel (channel 1) at " +
-			"livelock/main.go:",
-		"load":          "main goes round in main.init.func2: atomic load (variable 1) at livelock/main.go:",
-		"gosched":       "yield at livelock/main.go:",
-		"swap":          "atomic update (variable 1)",
-		"trylock":       "try to lock (mutex 1)",
-		"default":       "receive from channel (channel 1)",
+		"closed": "main goes round in main.drain: receive from channel 1 at " +
+			"testdata/livelock/main.go:",
+		"load": "main goes round in main.init.func2: atomic Load variable 1 at " +
+			"testdata/livelock/main.go:",
+		"gosched":       "Gosched at testdata/livelock/main.go:",
+		"swap":          "atomic CompareAndSwap variable 1",
+		"trylock":       "TryLock mutex 1",
+		"default":       "receive from channel 1",
 		"context":       "main goes round",
-		"length":        "length of channel (channel 1)",
-		"two":           "\nmain/1 goes round in main.init.func9.1: atomic load",
+		"length":        "len of channel 1",
+		"two":           "\nmain/1 goes round in main.init.func9.1: atomic Load",
 		"waits":         "main/1 goes round in main.drain",
 		"polled lock":   "goes round in main.init.func11",
-		"polled rwlock": "lock for reading (rwmutex 1)",
-		"end of file":   "read from connection at livelock/main.go:",
+		"polled rwlock": "RLock rwmutex 1",
+		"end of file":   "read from connection at testdata/livelock/main.go:",
 		// These allocate; what they have allocated last is not on the stack, as long as races are
 		// not looked for.
 		"closed connection": "main goes round",

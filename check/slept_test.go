@@ -23,11 +23,11 @@ func TestSleeperGoesOn(t *testing.T) {
 		}
 		var got []report.Step
 		for _, s := range result.Violations[0].Counterexample.Steps {
-			if s.Operation == "resume" {
+			if s.Operation == "goes on: Sleep" {
 				got = append(got, s)
 			}
 		}
-		if len(got) != 1 || got[0].Source != "slept/main.go:18" || got[0].Function != "main.pause" {
+		if len(got) != 1 || got[0].Source != "testdata/slept/main.go:18" || got[0].Function != "main.pause" {
 			t.Errorf("early timers: %d: goes on in %+v, want line 18", early, got)
 		}
 	}

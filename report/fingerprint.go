@@ -10,6 +10,9 @@ import (
 // numbers differ between executions, and between versions of a source that has other lines.
 var numbers = regexp.MustCompile(`0x[0-9a-f]+|[0-9]+`)
 
+// directories of a place depend on where the check was started.
+var directories = regexp.MustCompile(`\S*/`)
+
 // Fingerprint tells violations apart from check to check: 32 hexadecimal digits. It is made of the
 // kind, of the functions that the violation is in, and of the message without its numbers. So it
 // stays when lines move, and when the schedule that leads there is another one. Where no function
@@ -28,7 +31,7 @@ func Fingerprint(v Violation) string {
 	for _, text := range in {
 		// Names of function literals have numbers, which count.
 		if len(v.Functions) == 0 {
-			text = numbers.ReplaceAllString(text, "N")
+			text = numbers.ReplaceAllString(directories.ReplaceAllString(text, ""), "N")
 		}
 		part(text)
 	}

@@ -48,4 +48,7 @@ func TestFingerprint(t *testing.T) {
 	if moved.Places = []string{"lock at main.go:5"}; Fingerprint(moved) != before {
 		t.Error("without functions, lines make a difference")
 	}
+	if moved.Places = []string{"lock at ../bank/main.go:4"}; Fingerprint(moved) != before {
+		t.Error("where the check was started makes a difference")
+	}
 }

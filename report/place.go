@@ -35,12 +35,18 @@ func (c *Counterexample) Place(text string) (at Place, ok bool) {
 	if !ok || err != nil || line < 1 {
 		return Place{}, false
 	}
-	// Blanks may be a part of names, but then those of reports cannot be told from the words
-	// before.
-	name = name[strings.LastIndex(name, " ")+1:]
-	if file := c.Files[name]; file != "" {
+	// Names may have blanks in them, so the longest one counts that the text ends with.
+	// A name that two files share is known, and has no place.
+	known := ""
+	for short := range c.Files {
+		if (name == short || strings.HasSuffix(name, " "+short)) && len(short) > len(known) {
+			known = short
+		}
+	}
+	if file := c.Files[known]; file != "" {
 		return Place{file, line}, true
 	}
+	name = name[strings.LastIndex(name, " ")+1:]
 	// What tests print about themselves has the name of the file only.
 	found := ""
 	for short, file := range c.Files {

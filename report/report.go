@@ -182,6 +182,22 @@ type Counterexample struct {
 	// Files are the files of which places are named: the name there, without the line, and the
 	// path. The path is absolute; after RelativeTo it is relative.
 	Files map[string]string
+	// Led are the accesses to one object that led to the failure, in their order: those of the
+	// goroutine that fails, and what others did in between. It is empty where there is no such
+	// object.
+	Led []Access
+}
+
+// Access is what a goroutine did to an object, in a step or in several one after the other.
+type Access struct {
+	First, Last int // indices in Steps
+	Lines       []SourceLine
+}
+
+// SourceLine is a line of the source.
+type SourceLine struct {
+	Number int
+	Text   string // without blanks around it
 }
 
 // Failure is how a violating execution ended. The zero value says nothing. Headline and String put
@@ -192,6 +208,12 @@ type Failure struct {
 	Status  int    // of an exit; 0 if a signal ended the program
 	Printed string // by the program before it ended; lines, without the end of the last one
 	Said    string // the line of an exit's Printed that says most; "": the first one
+	// Goroutine is the name of the one that failed, and Stack its calls when it did. They are known
+	// of panics and assertions.
+	Goroutine string
+	Stack     []Frame
+	// Peer says that a peer died, and what it printed last: "dropbear died: Failed assertion".
+	Peer string
 }
 
 // String is the failure in lines, with what was printed before.
@@ -211,6 +233,9 @@ func (f Failure) Headline() string {
 	said, _, _ := strings.Cut(strings.TrimLeft(cmp.Or(f.Said, f.Printed), " \t\n"), "\n")
 	if said != "" && f.Status != 0 {
 		line += ": " + said
+	}
+	if f.Peer != "" {
+		line = f.Peer + "; " + line
 	}
 	return line
 }
@@ -261,6 +286,13 @@ type Goroutine struct {
 	Created  string // where it was started, "file:line"; empty for main
 	Function string // the function it runs, with its package
 	Blocked  string // what it waits for at the end of the execution; empty if nothing
+	Stack    []Frame
+	// Objects say what the objects are that it waits for: "channel 4: chan error, cap 1, full, made
+	// at main.go:21".
+	Objects []string
+	// Library says that the goroutine was started by a library, is in no call of the user's own
+	// code, and waits for no lock that another one holds: it only waits for the next call.
+	Library bool
 }
 
 // Race is a data race: two accesses to the same memory that nothing orders.
@@ -280,6 +312,8 @@ type MemoryAccess struct {
 type Frame struct {
 	Function string // with its package
 	Source   string // "main.go:42"
+	Own      bool   // it is in the user's module, or where goroutines are preempted
+	Text     string // the line of the source; known of the innermost call that is Own
 }
 
 // Kind is the kind of operation a step is.
@@ -318,7 +352,8 @@ type Step struct {
 	Key     bool // the failure is about this step, so it is always shown
 }
 
-// Output is what a peer wrote in a step, or before its first one.
+// Output is what a peer wrote in a step, or before its first one. Of the program itself the peer is
+// empty. A step of -1 is not known.
 type Output struct {
 	Step int // index in Steps
 	Wrote
@@ -340,8 +375,9 @@ type Message struct {
 
 // Options say how text is written. The zero value is for files and pipes.
 type Options struct {
-	Color  bool // use ANSI colours
-	Unfold bool // show every step, however many there are
+	Color   bool // use ANSI colours
+	Unfold  bool // show every step, however many there are
+	Verbose bool // show how the search and the peers were run, too
 }
 
 // Size is how complicated the schedule is. The time that passes is a transition, too.

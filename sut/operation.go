@@ -10,7 +10,7 @@ import (
 type Operation uint8
 
 // The operations that have a name in Go. What people read of them, and of those without such a
-// name, is in the table of operations.
+// name, is in the table of operations. Methods and functions go by their own names there.
 const (
 	Begin          Operation = abi.OpStart
 	Resume         Operation = abi.OpResume // goes on after having been blocked
@@ -90,7 +90,7 @@ type naming uint8
 
 const (
 	short naming = iota // not at all
-	// Only where the object has no name of its own: "add to", "add to wait group".
+	// Only where the object has no name of its own: "Add to", "Add to wait group".
 	asked
 	always // "send on channel"
 )
@@ -113,28 +113,28 @@ var operations = [abi.OpCount]operation{
 	abi.OpSend:            {"send on", "channel", always, ClassChannel, true, true},
 	abi.OpReceive:         {"receive from", "channel", always, ClassChannel, true, true},
 	abi.OpClose:           {"close", "channel", always, ClassChannel, false, false},
-	abi.OpLength:          {"length of", "channel", always, ClassChannel, false, false},
+	abi.OpLength:          {"len of", "channel", always, ClassChannel, false, false},
 	abi.OpSelect:          {"select", "channel", short, ClassChannel, true, true},
-	abi.OpLock:            {verb: "lock", object: "mutex"},
-	abi.OpTryLock:         {verb: "try to lock", object: "mutex"},
-	abi.OpUnlock:          {verb: "unlock", object: "mutex"},
-	abi.OpReadLock:        {verb: "lock for reading", object: "rwmutex"},
-	abi.OpReadUnlock:      {verb: "unlock for reading", object: "rwmutex"},
-	abi.OpWriteLock:       {verb: "lock for writing", object: "rwmutex"},
-	abi.OpWriteUnlock:     {verb: "unlock for writing", object: "rwmutex"},
-	abi.OpWriteWait:       {verb: "wait for the readers of", object: "rwmutex", naming: asked},
-	abi.OpTryReadLock:     {verb: "try to lock for reading", object: "rwmutex"},
-	abi.OpTryWriteLock:    {verb: "try to lock for writing", object: "rwmutex"},
-	abi.OpAdd:             {verb: "add to", object: "wait group", naming: asked},
-	abi.OpWait:            {verb: "wait for", object: "wait group", naming: asked},
-	abi.OpReused:          {verb: "return late from", object: "wait group", naming: asked},
-	abi.OpCondWait:        {verb: "await", object: "condition", blocks: true},
-	abi.OpCondSignal:      {verb: "signal", object: "condition"},
-	abi.OpOnce:            {verb: "do", object: "once"},
-	abi.OpLoad:            {verb: "atomic load", object: "variable"},
-	abi.OpStore:           {verb: "atomic store", object: "variable"},
+	abi.OpLock:            {verb: "Lock", object: "mutex"},
+	abi.OpTryLock:         {verb: "TryLock", object: "mutex"},
+	abi.OpUnlock:          {verb: "Unlock", object: "mutex"},
+	abi.OpReadLock:        {verb: "RLock", object: "rwmutex"},
+	abi.OpReadUnlock:      {verb: "RUnlock", object: "rwmutex"},
+	abi.OpWriteLock:       {verb: "Lock", object: "rwmutex"},
+	abi.OpWriteUnlock:     {verb: "Unlock", object: "rwmutex"},
+	abi.OpWriteWait:       {verb: "Lock, waiting for the readers of", object: "rwmutex", naming: asked},
+	abi.OpTryReadLock:     {verb: "TryRLock", object: "rwmutex"},
+	abi.OpTryWriteLock:    {verb: "TryLock", object: "rwmutex"},
+	abi.OpAdd:             {verb: "Add to", object: "wait group", naming: asked},
+	abi.OpWait:            {verb: "Wait for", object: "wait group", naming: asked},
+	abi.OpReused:          {verb: "Wait, returning late from", object: "wait group", naming: asked},
+	abi.OpCondWait:        {verb: "Wait for", object: "condition", naming: asked, blocks: true},
+	abi.OpCondSignal:      {verb: "Signal", object: "condition"},
+	abi.OpOnce:            {verb: "Do", object: "once"},
+	abi.OpLoad:            {verb: "atomic Load", object: "variable"},
+	abi.OpStore:           {verb: "atomic Store", object: "variable"},
 	abi.OpUpdate:          {verb: "atomic update", object: "variable"},
-	abi.OpYield:           {verb: "yield"},
+	abi.OpYield:           {verb: "Gosched"},
 	abi.OpMapRead:         {verb: "read", object: "map"},
 	abi.OpMapWrite:        {verb: "write", object: "map"},
 	abi.OpChoose:          {verb: "choose", class: ClassChoice},

@@ -40,8 +40,8 @@ func TestOperationTable(t *testing.T) {
 func TestOperationNames(t *testing.T) {
 	for o, want := range map[Operation][3]string{
 		ChannelSend: {"send on", "send on channel", "send on channel"},
-		Add:         {"add to", "add to", "add to wait group"},
-		Lock:        {"lock", "lock", "lock"},
+		Add:         {"Add to", "Add to", "Add to wait group"},
+		Lock:        {"Lock", "Lock", "Lock"},
 		Select:      {"select", "select", "select"},
 		200:         {"operation 200", "operation 200", "operation 200"},
 	} {

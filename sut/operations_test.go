@@ -195,7 +195,7 @@ func TestOperationsWithEarlyTimers(t *testing.T) {
 }
 
 // withoutSetting drops the look at a setting of which the releases differ.
-func withoutSetting(logged string) string { return strings.ReplaceAll(logged, "(do), ", "") }
+func withoutSetting(logged string) string { return strings.ReplaceAll(logged, "(Do), ", "") }
 
 var parts = regexp.MustCompile(`(^|, )\([^)]*\)`)
 

@@ -125,7 +125,8 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 		"which executions to run again and compare: all, off, or one of `n` (default %d)", d.SelfCheck))
 	p.StringSliceVar(&f.tags, "tags", nil,
 		"build with these `tags`, as go build takes them (default: those of GOFLAGS)")
-	p.BoolVarP(&f.verbose, "verbose", "v", false, "log what the checkpoint daemon and CRIU say")
+	p.BoolVarP(&f.verbose, "verbose", "v", false,
+		"say more: how search and peers were run, and what the checkpoint daemon and CRIU say")
 }
 
 // registerBounds adds the flags that end a search, or that leave executions out.

@@ -37,6 +37,8 @@ reproduces says nothing of other schedules: check the program for that.`,
 	c.Flags().StringVar(&f.page, "html", "",
 		"write the counterexample to `file` as an HTML page, with a column for each goroutine")
 	c.Flags().BoolVar(&f.unfold, "unfold", false, "show every step")
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false,
+		"say more, of goroutines and peers for instance")
 	return c
 }
 
@@ -46,6 +48,8 @@ type replayFlags struct {
 	dir    string // where the program is built; empty: where the file says, or here
 	page   string // a file for the counterexample as a page; empty: none
 	unfold bool   // show every step
+	// verbose is said more, as of a check.
+	verbose bool
 }
 
 // run replays what a file or a string has, and says what it has led to. A violation is shown in
@@ -85,7 +89,8 @@ func (f *replayFlags) run(c *cobra.Command, what string) error {
 	// It may be another violation than the recorded one, if the program has changed. And the file
 	// may have been called something else when it was recorded.
 	result.Shown.ReplayCommand = "tandem replay " + what
-	if err := text.Write(out, result.Shown, report.Options{Unfold: f.unfold}); err != nil {
+	options := report.Options{Unfold: f.unfold, Verbose: f.verbose}
+	if err := text.Write(out, result.Shown, options); err != nil {
 		return err
 	}
 	if err := writePage(f.page, result.Shown); err != nil {

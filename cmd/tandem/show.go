@@ -56,16 +56,17 @@ func violationsOf(result *check.Result) (list []report.Violation) {
 // print writes the result in the form that suits it: a single violation in full, several as a
 // table, none as a summary; or all as JSON, which has the counterexamples, too.
 func (f *oneCheck) print(out io.Writer, result *check.Result, list []report.Violation) error {
-	// JSON has the same fields however many violations there are.
+	// JSON has the same fields however many violations there are. It has all that -v shows, so that
+	// a program that reads it needs no flag.
 	switch {
 	case f.json:
 		return report.WriteJSON(out, result.Summary, list)
 	case len(list) == 0:
-		return text.WriteSummary(out, result.Summary, report.Options{})
+		return text.WriteSummary(out, result.Summary, report.Options{Verbose: f.verbose})
 	case len(list) == 1:
-		return text.Write(out, result.Counterexample, report.Options{Unfold: f.unfold})
+		return text.Write(out, result.Counterexample, report.Options{Unfold: f.unfold, Verbose: f.verbose})
 	}
-	return text.WriteViolations(out, result.Summary, list, report.Options{})
+	return text.WriteViolations(out, result.Summary, list, report.Options{Verbose: f.verbose})
 }
 
 // saveAll keeps each counterexample in a file. If only one was looked for, that is the file that is

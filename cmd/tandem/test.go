@@ -283,8 +283,10 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 	if err != nil && len(result.Tests) == 0 {
 		return result, err
 	}
-	// What was checked before an error is told, too.
-	written := text.WriteTestPackage(c.OutOrStdout(), result, report.Options{Unfold: f.unfold})
+	// What was checked before an error is told, too. With -v each counterexample of a test says
+	// more, as it does for check.
+	written := text.WriteTestPackage(c.OutOrStdout(), result,
+		report.Options{Unfold: f.unfold, Verbose: f.verbose})
 	return result, errors.Join(err, output(written))
 }
 

@@ -2,60 +2,86 @@ package text
 
 import (
 	"bytes"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/internal/printer"
+	"github.com/tandem-mc/tandem/report/internal/rows"
 	"github.com/tandem-mc/tandem/report/internal/words"
 )
 
-// maxOutput bounds how many lines of the output of each peer are shown: the last ones say
-// most.
-const maxOutput = 24
+// maxOutput bounds how many lines are shown of what is printed in one row: the last ones say most.
+const maxOutput = 8
 
-// printOutputs shows what the peers wrote to their standard output and error, peer by peer, with
-// the steps in which they did. The order is that of their first outputs.
-func printOutputs(p *printer.Printer, c *report.Counterexample) {
-	var names []string
-	lines := map[string][]string{}
-	for _, o := range c.Outputs {
-		if _, known := lines[o.Peer]; !known && len(names) < printer.MaxListed {
-			names = append(names, o.Peer)
+// placeOutputs has the rows show what the program and the peers printed in their steps. It returns
+// what belongs to none of them.
+func placeOutputs(list []rows.Row, outputs []report.Output) (left []report.Output) {
+	placed := map[int][]string{}
+	for _, o := range outputs {
+		// Steps that were folded have one row, which shows what was printed in any of them.
+		i := slices.IndexFunc(list, func(r rows.Row) bool {
+			return r.Omission == "" && r.First <= o.Step && o.Step <= r.Last
+		})
+		if i < 0 {
+			left = append(left, o)
+			continue
 		}
-		lines[o.Peer] = append(lines[o.Peer], outputLines(o.Step, o.Text)...)
+		placed[i] = append(placed[i], outputLines(o)...)
 	}
-	if len(names) == 0 {
-		return
+	for i, lines := range placed {
+		list[i].Outputs = lastLines(lines)
 	}
-	p.Heading("Output of the peers")
-	for _, name := range names {
-		p.Print("  " + words.Printable(name))
-		all := lines[name]
-		if left := len(all) - maxOutput; left > 0 {
-			p.Linef(printer.Dim, "%s... %s before", strings.Repeat(" ", numberWidth),
-				textutil.CountOf(left, "line"))
-			all = all[left:]
+	return left
+}
+
+// lastLines leaves out all but the last lines.
+func lastLines(lines []string) []string {
+	more := len(lines) - maxOutput
+	if more <= 0 {
+		return lines
+	}
+	return append([]string{"... " + textutil.CountOf(more, "line") + " before"}, lines[more:]...)
+}
+
+// printOutputs shows the output that could be placed at no step, peer by peer.
+func printOutputs(p *printer.Printer, left []report.Output, unheard bool) {
+	if len(left) > printer.MaxListed {
+		left = left[:printer.MaxListed]
+	}
+	byPeer := map[string][]string{}
+	var peers []string
+	for _, o := range left {
+		if _, known := byPeer[o.Peer]; !known {
+			peers = append(peers, o.Peer)
 		}
-		for _, line := range all {
-			p.Print(line)
+		byPeer[o.Peer] = append(byPeer[o.Peer], outputLines(o)...)
+	}
+	if len(peers) > 0 {
+		p.Heading("Output")
+	}
+	for _, peer := range peers {
+		for _, line := range lastLines(byPeer[peer]) {
+			p.Print("  " + line)
 		}
 	}
-	if c.Unheard {
-		p.Line(printer.Dim, "  they may have written more: it was not kept, or they had answered before "+
-			"this check")
+	if unheard {
+		p.Line(printer.Dim,
+			"  the peers may have written more: it was not kept, or they had answered before this check")
 	}
 }
 
-// outputLines are the lines of a text, the first one with the number of its step. Tabs become
-// blanks, since escape sequences for them would be harder to read.
-func outputLines(step int, text []byte) (lines []string) {
-	number := fmt.Sprintf("%*d", numberWidth-2, step+1)
-	for line := range bytes.Lines(text) {
+// outputLines are the lines of an output, each after who printed it. Tabs become blanks, since
+// escape sequences for them would be harder to read.
+func outputLines(o report.Output) (lines []string) {
+	name := "the program"
+	if o.Peer != "" {
+		name = words.Fit(words.Printable(o.Peer), 40)
+	}
+	for line := range bytes.Lines(o.Text) {
 		shown := strings.ReplaceAll(words.Printable(strings.TrimRight(string(line), "\r\n")), `\t`, "    ")
-		lines = append(lines, fmt.Sprintf("%-*s%s", numberWidth, number, shown))
-		number = ""
+		lines = append(lines, name+" prints: "+shown)
 	}
 	return lines
 }

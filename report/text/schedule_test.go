@@ -15,6 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/internal/printer"
+	"github.com/tandem-mc/tandem/report/internal/reporttest"
 )
 
 // sectionOf is what a text has below a heading, up to the next one.
@@ -98,8 +99,10 @@ func TestRowsHaveTheirSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &report.Counterexample{}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			c.Steps = append(c.Steps, lock(rapid.IntRange(1, 3).Draw(t, "goroutine"),
-				rapid.IntRange(1, 2).Draw(t, "object")))
+			s := lock(rapid.IntRange(1, 3).Draw(t, "goroutine"), rapid.IntRange(1, 2).Draw(t, "object"))
+			s.Library = rapid.SampledFrom([]string{"", "", "net/http"}).Draw(t, "library")
+			s.Key = rapid.IntRange(0, 9).Draw(t, "key") == 0
+			c.Steps = append(c.Steps, s)
 		}
 		var text strings.Builder
 		if err := Write(&text, c, report.Options{Unfold: rapid.Bool().Draw(t, "unfold")}); err != nil {
@@ -127,8 +130,8 @@ func TestRowsHaveTheirSteps(t *testing.T) {
 	})
 }
 
-// TestColumnsOfTheSchedule: the source of an operation begins in one column, whatever the
-// operation; messages and restores stay within the width.
+// TestColumnsOfTheSchedule: the source of an operation begins in one column, or behind a longer
+// operation; lines stay within the width, but for a source that is longer than all of it.
 func TestColumnsOfTheSchedule(t *testing.T) {
 	long := strings.Repeat("long ", 50)
 	c := &report.Counterexample{Steps: []report.Step{
@@ -141,62 +144,73 @@ func TestColumnsOfTheSchedule(t *testing.T) {
 		if n := utf8.RuneCountInString(line); n > printer.Width {
 			t.Errorf("%d columns: %q", n, line)
 		}
-		if at := strings.Index(line, "a.go:1"); at >= 0 && at != sourceColumn {
+		if at := strings.Index(line, "a.go:1"); at >= 0 && at != sourceColumn &&
+			!strings.Contains(line, "long") {
 			t.Errorf("the source is in column %d, want %d: %q", at, sourceColumn, line)
 		}
 	}
 }
 
-// TestOutputsOfPeers: each peer has its outputs together, in the order of the first ones, with the
-// step where a piece begins. Of many lines the last are shown.
-func TestOutputsOfPeers(t *testing.T) {
-	output := func(step int, peer, text string) report.Output {
-		return report.Output{Step: step, Wrote: report.Wrote{Peer: peer, Text: []byte(text)}}
-	}
-	c := &report.Counterexample{Outputs: []report.Output{
-		output(0, "quiet", ""), output(1, "b", "one\r\n\ttwo\n"), output(2, "a", "three"),
-		output(3, "quiet", ""), output(4, "b", "four\x1b\n\n"),
-	}}
-	got := sectionOf(t, textOf(t, c, report.Options{}), "Output of the peers")
-	want := strings.Join([]string{
-		"  quiet",
-		"  b",
-		"        2  one",
-		"               two",
-		"        5  four\\x1b",
-		"",
-		"  a",
-		"        3  three",
-	}, "\n")
-	// The empty line is an output, too, and ends the section for sectionOf.
-	whole := textOf(t, c, report.Options{})
-	if !strings.Contains(whole, "\n"+want+"\n") {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
-	c.Outputs = []report.Output{output(6, "a", strings.Repeat("line\n", maxOutput+2))}
-	whole = textOf(t, c, report.Options{})
-	if n := strings.Count(whole, "  line\n"); n != maxOutput ||
-		!strings.Contains(whole, "... 2 lines before\n") {
-		t.Errorf("%d lines are shown:\n%s", n, whole)
+// TestPlacesAreWhole: a place is to be opened, so it is never cut off, however long it is.
+func TestPlacesAreWhole(t *testing.T) {
+	source := "/home/" + strings.Repeat("directory/", 20) + "a.go:1"
+	step := lock(1, 1)
+	step.Source = source
+	c := &report.Counterexample{Steps: []report.Step{step}, Failure: report.Failure{
+		Kind: model.Panicked, Message: "panic: x", Stack: []report.Frame{{Function: "p.f", Source: source}}}}
+	if n := strings.Count(textOf(t, c, report.Options{}), source+"\n"); n != 2 {
+		t.Errorf("the place is shown %d times as a whole, want 2", n)
 	}
 }
 
-// TestOutputsOfManyPeers: not more peers are shown than fit a list, and each only once.
-func TestOutputsOfManyPeers(t *testing.T) {
-	c := &report.Counterexample{}
-	for range 2 {
-		for i := range printer.MaxListed + 5 {
-			c.Outputs = append(c.Outputs, report.Output{
-				Wrote: report.Wrote{Peer: fmt.Sprintf("peer%d", i), Text: []byte("x\n")},
-			})
+// TestOutputs: what is printed stands below its step, each line with who printed it. Of many lines
+// the last are shown. What belongs to no step comes after the schedule.
+func TestOutputs(t *testing.T) {
+	output := func(step int, peer, text string) report.Output {
+		return report.Output{Step: step, Wrote: report.Wrote{Peer: peer, Text: []byte(text)}}
+	}
+	c := &report.Counterexample{Steps: []report.Step{lock(1, 1), lock(1, 2), lock(1, 3)},
+		Outputs: []report.Output{
+			output(0, "b", "one\r\n\ttwo\n"), output(1, "", "three"), output(1, "quiet", ""),
+			output(2, "b", strings.Repeat("line\n", maxOutput+2)), output(-1, "c", "late\x1b\n"),
+		}}
+	text := textOf(t, c, report.Options{})
+	var got []string
+	for line := range strings.Lines(sectionOf(t, text, "Schedule")) {
+		if line = strings.TrimSpace(line); !strings.HasSuffix(line, "b prints: line") {
+			got = append(got, strings.Join(strings.Fields(line), " "))
 		}
 	}
-	text := textOf(t, c, report.Options{})
-	if n := strings.Count(text, "\n  peer"); n != printer.MaxListed {
-		t.Errorf("%d peers", n)
+	want := []string{"goroutine 1", "1 lock mutex 1 a.go:1 f", "b prints: one", "b prints: two",
+		"2 lock mutex 2 a.go:1 f", "the program prints: three", "3 lock mutex 3 a.go:1 f",
+		"... 2 lines before"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if n := strings.Count(text, "\n  peer0\n"); n != 1 {
-		t.Errorf("the first one is shown %d times", n)
+	if n := strings.Count(text, "b prints: line\n"); n != maxOutput {
+		t.Errorf("%d lines are shown", n)
+	}
+	if got := sectionOf(t, text, "Output"); got != `  c prints: late\x1b` {
+		t.Errorf("what has no step: %q", got)
+	}
+}
+
+// TestVerbose: how the search was done, and what libraries wait for, is said on request.
+func TestVerbose(t *testing.T) {
+	c := reporttest.SSHSession()
+	c.Failure.Kind = model.Deadlock
+	c.Goroutines[1].Library = true
+	short, long := textOf(t, c, report.Options{}), textOf(t, c, report.Options{Verbose: true})
+	for _, part := range []string{"the peers had read the time", "checkpoint strategy", "\nGoroutines\n",
+		"[answered by the cache]", "waits: read from connection 0", "\nPeers restored\n",
+		"restored from the checkpoint after 9 inputs; 1 input replayed"} {
+		if strings.Contains(short, part) || !strings.Contains(long, part) {
+			t.Errorf("%q is to be there on request alone", part)
+		}
+	}
+	if !strings.Contains(short, "and 1 goroutine of libraries") ||
+		!strings.Contains(short, "=== dropbear restored\n") {
+		t.Errorf("what is left out is not said:\n%s", short)
 	}
 }
 
@@ -252,7 +266,8 @@ func TestManyGoroutines(t *testing.T) {
 		c.Goroutines = append(c.Goroutines, report.Goroutine{ID: i, Name: fmt.Sprint("g", i), Blocked: "x"})
 	}
 	text := textOf(t, c, report.Options{})
-	if section := sectionOf(t, text, "Goroutines"); strings.Count(section, "\n") != printer.MaxListed ||
+	verbose := textOf(t, c, report.Options{Verbose: true})
+	if section := sectionOf(t, verbose, "Goroutines"); strings.Count(section, "\n") != printer.MaxListed ||
 		!strings.HasSuffix(section, "  and 7 more") {
 		t.Errorf("goroutines:\n%s", section)
 	}
@@ -268,7 +283,7 @@ func TestPartsForPages(t *testing.T) {
 		Failure: report.Failure{Message: "deadlock"}, ReplayCommand: "tandem replay x",
 		Steps: []report.Step{{Restored: "checkpoint 3"}},
 	}
-	whole := textOf(t, c, report.Options{})
+	whole := textOf(t, c, report.Options{Verbose: true})
 	for begins, write := range map[string]func(io.Writer, *report.Counterexample) error{
 		"Failure\n": WriteFailure, "Peers restored\n": WriteSearch,
 	} {

@@ -16,16 +16,27 @@ import (
 // printSummary says how much work the search was, and what its verdict rests on. Of a replay there
 // is nothing to say. The heading "Search" is left out then, and so are counts that are zero: a line
 // is there only where it says something.
-func printSummary(p *printer.Printer, run report.Run) {
+//
+// How the peers were watched and the verdict checked is said only if more is wanted.
+func printSummary(p *printer.Printer, run report.Run, shrunk *report.Shrinking) {
 	if n := run.Counts; n.Executions > 0 {
 		p.Heading("Search")
 		p.Printf("  %s%s, %s in %s%s", textutil.CountOf(n.Executions, "execution"), notTraces(n),
 			textutil.CountOf(n.Transitions, "transition"), n.Elapsed.Round(time.Millisecond), rate(n))
-		// Without peers there is no I/O cache to speak of.
+		// Without peers there is no I/O cache to speak of. What the peers were asked is a part of
+		// the work, and said without a flag.
 		if run.Assumptions.Scope != "" || n.CacheHits+n.CacheMisses > 0 {
 			printPeers(p, n)
 		}
-		if n.SelfChecked > 0 {
+		if run.Verdict == report.Violated {
+			for _, line := range run.Details[:min(len(run.Details), printer.MaxListed)] {
+				p.Print("  " + words.Printable(line))
+			}
+		}
+		if shrunk != nil {
+			p.Print("  " + shrunk.String())
+		}
+		if n.SelfChecked > 0 && p.Options.Verbose {
 			p.Printf("  %s run again in place and in another process, event by event the same",
 				textutil.CountOf(n.SelfChecked, "execution"))
 		}
@@ -75,7 +86,7 @@ func printPeers(p *printer.Printer, n report.Counts) {
 	p.Printf("  %s to the peers: %s answered by the I/O cache, %s by the peers",
 		textutil.CountOf(n.CacheHits+n.CacheMisses, "input"), textutil.Count(n.CacheHits),
 		textutil.Count(n.CacheMisses))
-	if n.ReadInputs > 0 {
+	if n.ReadInputs > 0 && p.Options.Verbose {
 		p.Printf("  after %s the peers had read the time or random numbers: %s",
 			textutil.CountOf(n.ReadInputs, "input"), words.Printable(n.Reads))
 	}
@@ -85,7 +96,7 @@ func printPeers(p *printer.Printer, n report.Counts) {
 	p.Printf("  %s%s, %s, %s replayed", textutil.CountOf(n.Checkpoints, "checkpoint"), backends(n),
 		textutil.CountOf(n.Restores, "restore"), textutil.CountOf(n.Replayed, "input"))
 	// How the peers were watched, and what that took.
-	if n.Cuts > 0 {
+	if n.Cuts > 0 && p.Options.Verbose {
 		p.Printf("  waited %s until the peers were quiescent: %s by %s, %v each",
 			textutil.CountOf(n.Waits, "time"), textutil.CountOf(n.Cuts, "look"), n.Quiescence,
 			(n.CutTime / time.Duration(n.Cuts)).Round(time.Microsecond))
@@ -117,7 +128,7 @@ func printPeers(p *printer.Printer, n report.Counts) {
 			p.Print("    is there enough memory?")
 		}
 	}
-	if n.Refusal != "" {
+	if n.Refusal != "" && p.Options.Verbose {
 		p.Printf("  not all checkpoints are kept in memory: %s", words.Printable(n.Refusal))
 	}
 }
@@ -145,10 +156,10 @@ func printAssumptions(p *printer.Printer, a report.Assumptions) {
 		return
 	}
 	p.Heading("Assumed")
-	if a.Strategy != "" {
+	if a.Strategy != "" && p.Options.Verbose {
 		p.Printf("  checkpoint strategy: %s", words.Printable(a.Strategy))
 	}
-	if a.Backend != "" {
+	if a.Backend != "" && p.Options.Verbose {
 		p.Printf("  backend of the checkpoints: %s", words.Printable(a.Backend))
 	}
 	if a.Scope != "" {

@@ -51,7 +51,7 @@ func TestEveryCountIsShown(t *testing.T) {
 		ResumeCommand: "tandem check --resume x",
 	}
 	var full, empty strings.Builder
-	if err := WriteSummary(&full, run, report.Options{}); err != nil {
+	if err := WriteSummary(&full, run, report.Options{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	golden.Equal(t, "summary_full.txt", full.String())

@@ -1,5 +1,19 @@
 // Package text writes reports for a terminal of at least 100 columns, or for a file:
 // counterexamples, summaries of searches, and verdicts on tests.
+//
+// A counterexample is told in the order in which a reader asks:
+//
+//   - what happened, and where: the failure, with the line of the user's own code. A goroutine that
+//     is left has its stack, what it waits for, who holds that, and what the object is;
+//   - which accesses led to it, where that is known;
+//   - what the peers had got and sent by then;
+//   - the schedule: a row for each step, or for several that belong together. What the program and
+//     the peers printed stands below the row of its step;
+//   - how to see it again, and at last what the search was and what its verdict rests on.
+//
+// Steps of libraries and the rounds of a loop are folded unless all are asked for, but those that
+// the failure is about. What tells of Tandem rather than of the program is said on request alone:
+// looks at the peers, backends, what the cache has answered. docs/guide.md has a legend.
 package text
 
 import (
@@ -7,7 +21,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/internal/printer"
@@ -22,12 +35,9 @@ const (
 	maxIndents   = 5 // goroutines beyond share the last indentation
 )
 
-// maxOutcome bounds the lines that tell how an execution ended.
-const maxOutcome = 100
-
-// Write writes a counterexample: the schedule, indented by goroutine, with the network messages
-// decoded, then the failure, the restores of the peers, the summary, and the command that replays
-// it. The error is the writer's.
+// Write writes a counterexample: the failure and where it happened, what led to it, the schedule,
+// indented by goroutine, with the network messages decoded and what was printed, the command that
+// replays it, and the summary. The error is the writer's.
 func Write(w io.Writer, c *report.Counterexample, options report.Options) error {
 	p := printer.New(options)
 	printCounterexample(p, c)
@@ -35,24 +45,23 @@ func Write(w io.Writer, c *report.Counterexample, options report.Options) error 
 	return err
 }
 
-// WriteFailure writes what Write has about the failure. The error is the writer's. There is no
-// colour, and no empty line at its beginning or end: a page has it in an element of its own.
+// WriteFailure writes what Write has before the schedule: the failure and what led to it. The error
+// is the writer's. There is no colour, and no empty line at its beginning or end: a page has it in
+// an element of its own.
 func WriteFailure(w io.Writer, c *report.Counterexample) error {
 	p := printer.New(report.Options{})
 	printFailure(p, c)
+	printLed(p, c)
+	printConnections(p, c)
 	_, err := io.WriteString(w, strings.TrimSpace(p.String()))
 	return err
 }
 
-// WriteSearch writes what Write has about output, the search, and how to see the failure again, in
-// the way of WriteFailure.
+// WriteSearch writes what Write has after the schedule, in the way of WriteFailure: output, how to
+// see the failure again, and the search with all that is known of it.
 func WriteSearch(w io.Writer, c *report.Counterexample) error {
-	p := printer.New(report.Options{})
-	printOutputs(p, c)
-	printRestores(p, c.Steps)
-	printMissing(p, c.Run)
-	printSummary(p, c.Run)
-	printReplay(p, c)
+	p := printer.New(report.Options{Verbose: true})
+	printAfterSchedule(p, c, c.Outputs)
 	_, err := io.WriteString(w, strings.TrimSpace(p.String()))
 	return err
 }
@@ -62,7 +71,7 @@ func WriteSearch(w io.Writer, c *report.Counterexample) error {
 func WriteSummary(w io.Writer, run report.Run, options report.Options) error {
 	p := printer.New(options)
 	printVerdict(p, run)
-	printSummary(p, run)
+	printSummary(p, run, nil)
 	if run.ResumeCommand != "" {
 		p.Heading("Go on")
 		p.Print("  " + words.Printable(run.ResumeCommand))
@@ -72,14 +81,39 @@ func WriteSummary(w io.Writer, run report.Run, options report.Options) error {
 }
 
 // printCounterexample prints all that there is to say about a violation, the most important thing
-// first. The headline is the failure itself, and not why the search stopped.
+// first: what happened and where, what led to it, the schedule. What the search was comes last. The
+// headline is the failure itself, and not why the search stopped.
 func printCounterexample(p *printer.Printer, c *report.Counterexample) {
 	headline := c.Run
+	headline.Details = nil
 	if c.Failure.Message != "" {
 		// Why the search stopped is said below, under Search.
 		headline.Reason = c.Failure.Headline()
 	}
 	printVerdict(p, headline)
+	printFailure(p, c)
+	printLed(p, c)
+	printConnections(p, c)
+	if p.Options.Verbose {
+		printGoroutines(p, c)
+	}
+	left := printSchedule(p, c)
+	printAfterSchedule(p, c, left)
+}
+
+// printAfterSchedule prints what follows the schedule.
+func printAfterSchedule(p *printer.Printer, c *report.Counterexample, left []report.Output) {
+	printOutputs(p, left, c.Unheard)
+	if p.Options.Verbose {
+		printRestores(p, c.Steps)
+	}
+	printMissing(p, c.Run)
+	printReplay(p, c)
+	printSummary(p, c.Run, c.Shrunk)
+}
+
+// printGoroutines lists the goroutines, with where they come from.
+func printGoroutines(p *printer.Printer, c *report.Counterexample) {
 	p.Heading("Goroutines")
 	for i, g := range c.Goroutines {
 		if i == printer.MaxListed {
@@ -88,18 +122,6 @@ func printCounterexample(p *printer.Printer, c *report.Counterexample) {
 		}
 		printGoroutine(p, g)
 	}
-	printSchedule(p, c)
-	printAfterSchedule(p, c)
-}
-
-// printAfterSchedule prints what follows the schedule, which pages show as text, too.
-func printAfterSchedule(p *printer.Printer, c *report.Counterexample) {
-	printFailure(p, c)
-	printOutputs(p, c)
-	printRestores(p, c.Steps)
-	printMissing(p, c.Run)
-	printSummary(p, c.Run)
-	printReplay(p, c)
 }
 
 // printReplay says how to see it again.
@@ -140,62 +162,6 @@ func printGoroutine(p *printer.Printer, g report.Goroutine) {
 	}
 	p.Print(fmt.Sprintf("  %-12s %-48s %s", words.Printable(g.Name),
 		words.Fit(words.ShortFunction(g.Function), 48), created))
-}
-
-// printFailure says how the execution ended and what each goroutine that did not get to its end
-// waits for. Goroutines that wait are left out of a data race, since they have nothing to do with
-// it. A timer of a peer that was not waited for may be why the program waits, so it is named there,
-// too.
-func printFailure(p *printer.Printer, c *report.Counterexample) {
-	p.Heading("Failure")
-	lines := strings.Split(strings.TrimRight(c.Failure.String(), "\n"), "\n")
-	for i, line := range lines {
-		if i == maxOutcome {
-			p.Printf("  and %s", textutil.CountOf(len(lines)-maxOutcome, "more line"))
-			break
-		}
-		p.Line(printer.Red, "  "+strings.ReplaceAll(words.Printable(line), `\t`, "    "))
-	}
-	// The later access comes first: it is where the race was found.
-	if c.Race != nil {
-		printMemoryAccess(p, "", c.Race.Later)
-		printMemoryAccess(p, "after the ", c.Race.Earlier)
-	}
-	listed := 0
-	for _, g := range c.Goroutines {
-		if g.Blocked != "" && c.Race == nil && listed < printer.MaxListed {
-			if listed == 0 && c.Failure.Printed != "" && c.Failure.Kind != model.Exited {
-				p.Print("") // else it looks as if the program had printed that
-			}
-			p.Printf("  %-12s waits: %s", words.Printable(g.Name), words.Printable(g.Blocked))
-			listed++
-		}
-	}
-	if t := c.PeerTimer; t != nil && c.Race == nil {
-		p.Printf("  %s still had a timer, due in %v (see peer_patience)", words.Printable(t.Peer), t.Due)
-	}
-}
-
-// printMemoryAccess prints one access of a data race with its stack. The runtime itself may access
-// memory on behalf of nobody, and then there is no stack.
-func printMemoryAccess(p *printer.Printer, when string, a report.MemoryAccess) {
-	size, created := "", ""
-	if a.Size > 0 {
-		size = " of " + textutil.CountOf(a.Size, "byte")
-	}
-	if a.Goroutine.Created != "" {
-		created = ", started at " + a.Goroutine.Created
-	}
-	p.Print("")
-	p.Print("  " + words.Printable(fmt.Sprintf("%s%s%s at %#x by %s%s", when, a.Operation, size, a.Address,
-		a.Goroutine.Name, created)))
-	for _, f := range a.Stack[:min(len(a.Stack), printer.MaxListed)] {
-		p.Print("    " + words.Pad(words.ShortFunction(f.Function), sourceColumn-4) +
-			words.Printable(f.Source))
-	}
-	if len(a.Stack) == 0 {
-		p.Print("    by the runtime, for nobody in particular")
-	}
 }
 
 // printRestores lists where the peers were taken back. The steps are the numbers of the schedule,

@@ -38,7 +38,7 @@ func printViolations(p *printer.Printer, run report.Run, violations []report.Vio
 	}
 	printMissing(p, run)
 	run.Reason = "" // has been said
-	printSummary(p, run)
+	printSummary(p, run, nil)
 }
 
 // title is what a violation is, in a line.

@@ -69,7 +69,7 @@ func newOutsiders(events []sut.Event) *outsiders {
 		case sut.Partnered: // its operation is on an object that the acting one accesses
 			s.use(e.Object, e.Subject)
 		case sut.Accessed:
-			s.owners.take(int(acting), e, "")
+			s.owners.take(int(acting), e, moment{})
 			s.use(e.Subject, acting)
 		case sut.Spawned:
 			s.parents[e.Subject] = acting

@@ -3,9 +3,9 @@ package narrate
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -78,33 +78,22 @@ func loopPlaces(p *sut.Program, log *sut.Log) (list []place) {
 	return list
 }
 
-// livelock says who goes round in which loop: the function and what one round does, each operation
-// with its line.
-func (n *narrator) livelock() string {
-	if loopsOnTimers(n.log) {
-		return "livelock: who can go on only goes round in a loop on a timer, without effect, for ever"
+// loopsOnTimers reports whether a goroutine is left that waits for timers again and again.
+func loopsOnTimers(log *sut.Log) bool {
+	return slices.ContainsFunc(log.Events, func(e sut.Event) bool {
+		loops, _ := e.LoopsOnTimers()
+		return loops
+	})
+}
+
+// loopOnTimers says how a goroutine loops on timers; empty if it does not.
+func loopOnTimers(e *sut.Event) string {
+	switch loops, proven := e.LoopsOnTimers(); {
+	case proven:
+		return "loops on timers for ever"
+	case loops:
+		return fmt.Sprintf("still looped on timers when time had passed after main (%s, or %d years)",
+			textutil.CountOf(sut.OvertimeTimers, "timer"), sut.OvertimeYears)
 	}
-	text := "livelock: who can go on only goes round in a loop without effect, and no timer is set"
-	for _, l := range loopsOf(n.log) {
-		text += fmt.Sprintf("\n%s goes round", n.result.Goroutines[n.names[l.goroutine]].Name)
-		if len(l.round) == 0 {
-			continue
-		}
-		var said []string
-		for i := range l.round {
-			e := &l.round[i]
-			at, _ := programPlace(n.program, e)
-			what := describe(e.Operation.String(), n.objects[n.objectKey(e)], shortSource(at))
-			// Equal neighbours are said once.
-			if len(said) == 0 || said[len(said)-1] != what {
-				said = append(said, what)
-			}
-		}
-		at, _ := programPlace(n.program, &l.round[0])
-		text += fmt.Sprintf(" in %s: %s", at.Function, strings.Join(said, ", "))
-		if own, ok := n.program.Position(l.round[0].Open); ok && own != at {
-			text += ", called at " + shortSource(own)
-		}
-	}
-	return text
+	return ""
 }

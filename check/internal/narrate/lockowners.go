@@ -20,7 +20,13 @@ type lockOwners struct {
 type lockOwner struct {
 	goroutine int
 	as        role
-	since     string // where it was locked
+	moment
+}
+
+// moment is when and where something happened.
+type moment struct {
+	step  int    // its index
+	since string // in words; "": that is not known
 }
 
 type role int
@@ -38,12 +44,12 @@ func newLockOwners() lockOwners {
 // take takes the next access. One that only looks at a lock, since that is not free, takes nothing:
 // so goroutines do that find a lock taken in a package where they are not preempted, before they
 // wait for it.
-func (h lockOwners) take(goroutine int, e *sut.Event, since string) {
+func (h lockOwners) take(goroutine int, e *sut.Event, now moment) {
 	if looks(e) {
 		return
 	}
 	hold := func(as role) {
-		h.locks[e.Subject] = append(h.locks[e.Subject], lockOwner{goroutine, as, since})
+		h.locks[e.Subject] = append(h.locks[e.Subject], lockOwner{goroutine, as, now})
 	}
 	switch e.Operation {
 	case sut.Lock, sut.TryLock, sut.TryWriteLock:
@@ -111,6 +117,7 @@ func (h lockOwners) why(waiting int, e *sut.Event, nameOf func(int) string) stri
 	if count, ok := h.counts[e.Object]; ok && e.Operation == sut.Wait {
 		return fmt.Sprintf("its counter is %d", count)
 	}
+	// Readers may be many, and each of them keeps a writer waiting.
 	const shown = 3
 	var said []string
 	list := h.locks[e.Object]
@@ -126,17 +133,18 @@ func (h lockOwners) why(waiting int, e *sut.Event, nameOf func(int) string) stri
 	return strings.Join(said, ", ")
 }
 
-// say says what a goroutine has to do with a lock, and since when. since is left out where the
-// place is not known.
+// say says what a goroutine has to do with a lock, and since when. since is left out where it is
+// not known.
 func (x lockOwner) say(name string, itself bool) string {
 	if itself {
 		name += " itself"
 	}
-	does := map[role]string{
-		owner: "has held it", reader: "has held it for reading", claimant: "has waited to write",
-	}[x.as]
+	text := map[role]string{
+		owner: "held by ", reader: "held for reading by ", claimant: "waited for by the writer ",
+	}[x.as] + name
+	// A step of a library may have no place that is known.
 	if x.since == "" {
-		return name + " " + does
+		return text
 	}
-	return fmt.Sprintf("%s %s since %s", name, does, x.since)
+	return text + " since " + x.since
 }

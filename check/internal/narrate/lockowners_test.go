@@ -16,16 +16,16 @@ func TestManyOwners(t *testing.T) {
 	h, lock := newLockOwners(), uint64(7)
 	for reader := range 6 {
 		h.take(reader, &sut.Event{Operation: sut.ReadLock, Access: model.Commute, Subject: lock},
-			fmt.Sprint("line ", reader))
+			moment{reader, fmt.Sprint("line ", reader)})
 	}
-	h.take(9, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: lock}, "")
-	h.take(2, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: lock}, "")
-	h.take(9, &sut.Event{Operation: sut.TryReadLock, Access: model.Read, Subject: lock}, "") // fails
+	h.take(9, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: lock}, moment{})
+	h.take(2, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: lock}, moment{})
+	h.take(9, &sut.Event{Operation: sut.TryReadLock, Access: model.Read, Subject: lock}, moment{}) // fails
 	got := h.why(10, &sut.Event{Operation: sut.WriteWait, Object: lock}, func(goroutine int) string {
 		return fmt.Sprint("g", goroutine)
 	})
-	const want = "g1 has held it for reading since line 1, g3 has held it for reading since line 3, g4 has " +
-		"held it for reading since line 4, and 1 more"
+	const want = "held for reading by g1 since line 1, held for reading by g3 since line 3, held for " +
+		"reading by g4 since line 4, and 1 more"
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -35,13 +35,15 @@ func TestManyOwners(t *testing.T) {
 func TestLooksHoldNothing(t *testing.T) {
 	h, mutex, rw := newLockOwners(), uint64(7), uint64(8)
 	look := func(goroutine int, o sut.Operation, lock uint64) {
-		h.take(goroutine, &sut.Event{Operation: o, Access: model.Read, Subject: lock}, "looked")
+		h.take(goroutine, &sut.Event{Operation: o, Access: model.Read, Subject: lock},
+			moment{since: "looked"})
 	}
-	h.take(1, &sut.Event{Operation: sut.Lock, Access: model.Write, Subject: mutex}, "held")
+	h.take(1, &sut.Event{Operation: sut.Lock, Access: model.Write, Subject: mutex}, moment{since: "held"})
 	look(2, sut.Lock, mutex)
 	look(3, sut.TryLock, mutex)
-	h.take(1, &sut.Event{Operation: sut.ReadLock, Access: model.Commute, Subject: rw}, "held")
-	h.take(2, &sut.Event{Operation: sut.WriteLock, Access: model.Write, Subject: rw}, "claimed")
+	h.take(1, &sut.Event{Operation: sut.ReadLock, Access: model.Commute, Subject: rw}, moment{since: "held"})
+	h.take(2, &sut.Event{Operation: sut.WriteLock, Access: model.Write, Subject: rw},
+		moment{since: "claimed"})
 	look(2, sut.WriteWait, rw) // a reader is inside
 	look(3, sut.ReadLock, rw)
 	look(4, sut.TryWriteLock, rw)
@@ -51,19 +53,20 @@ func TestLooksHoldNothing(t *testing.T) {
 		event   sut.Event
 		want    string
 	}{
-		{2, sut.Event{Operation: sut.Lock, Object: mutex}, "g1 has held it since held"},
-		{2, sut.Event{Operation: sut.WriteWait, Object: rw}, "g1 has held it for reading since held"},
+		{2, sut.Event{Operation: sut.Lock, Object: mutex}, "held by g1 since held"},
+		{2, sut.Event{Operation: sut.WriteWait, Object: rw}, "held for reading by g1 since held"},
 		{3, sut.Event{Operation: sut.ReadLock, Object: rw},
-			"g1 has held it for reading since held, g2 has waited to write since claimed"},
+			"held for reading by g1 since held, waited for by the writer g2 since claimed"},
 	} {
 		if got := h.why(x.waiting, &x.event, name); got != x.want {
 			t.Errorf("%v: %q, want %q", x.event.Operation, got, x.want)
 		}
 	}
-	h.take(1, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: rw}, "")
-	h.take(2, &sut.Event{Operation: sut.WriteWait, Access: model.Read, Ready: sut.Free, Subject: rw}, "")
+	h.take(1, &sut.Event{Operation: sut.ReadUnlock, Access: model.Commute, Subject: rw}, moment{})
+	h.take(2, &sut.Event{Operation: sut.WriteWait, Access: model.Read, Ready: sut.Free, Subject: rw},
+		moment{})
 	if got, want := h.why(3, &sut.Event{Operation: sut.ReadLock, Object: rw}, name),
-		"g2 has held it since claimed"; got != want {
+		"held by g2 since claimed"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -6,16 +6,12 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
-	"unicode"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
-	"github.com/tandem-mc/tandem/check/internal/gotest"
-	"github.com/tandem-mc/tandem/internal/model"
-	"github.com/tandem-mc/tandem/internal/textutil"
+	"github.com/tandem-mc/tandem/check/internal/quote"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -39,18 +35,22 @@ type narrator struct {
 	exchanges []driver.Exchange
 	result    report.Counterexample
 	names     map[uint64]int    // goroutines, by index into result.Goroutines
+	ids       []uint64          // of each goroutine, how the log calls it
 	children  []int             // of each goroutine, how many it has started
 	ended     []bool            // whether each goroutine has
 	last      []performed       // what each goroutine did last
 	objects   map[uint64]string // what objects are called
 	locks     lockOwners        // what is locked
 	counted   map[string]int
-	ticks     int
 	// preempting: for each of the transitions of goroutines to come, whether another one could have
 	// gone on; nil if that is not known.
 	preempting []bool
 	networks   networks
 	meets      string // whose operation on a channel the present step completes, too
+	sources    quote.Sources
+	told       []toldStep          // more of the steps in the result
+	uses       map[uint64]string   // when and where objects were first used
+	ran        map[uint64][]string // functions that goroutines have been in; nil: not collected yet
 	seen       places
 }
 
@@ -58,13 +58,16 @@ type narrator struct {
 type performed struct {
 	operation      sut.Operation
 	object, source string
+	pc             uint64
+	chosen         string // of a select: the case, as a step has it
 }
 
 func newNarrator(p *sut.Program, log *sut.Log, exchanges []driver.Exchange) *narrator {
 	return &narrator{
 		program: p, log: log, exchanges: exchanges,
 		networks: networks{}, names: map[uint64]int{}, objects: map[uint64]string{},
-		counted: map[string]int{}, locks: newLockOwners(), seen: newPlaces(),
+		counted: map[string]int{}, locks: newLockOwners(), sources: quote.Sources{},
+		uses: map[uint64]string{}, seen: newPlaces(),
 	}
 }
 
@@ -85,20 +88,19 @@ func (n *narrator) narrate() *report.Counterexample {
 				continue // it begins to wait for its turn
 			}
 			current = n.names[e.Subject]
-			n.step(current, e)
+			n.step(current, e, i)
 			n.result.Steps[len(n.result.Steps)-1].Preempts = preempts
 		case sut.Ticked:
 			if e.AsksPeers() || e.Tick() == sut.TickWithin {
 				continue // what the peers do says more
 			}
 			current = report.Clock
-			n.result.Steps = append(n.result.Steps, report.Step{
-				Goroutine: report.Clock, Kind: report.Timer, Operation: tick(e),
-			})
+			n.addStep(report.Step{Goroutine: report.Clock, Kind: report.Timer, Operation: tick(e)},
+				toldStep{begins: i})
 		case sut.Accessed:
 			n.access(current, e)
 		case sut.Partnered:
-			n.partner(e)
+			n.partner(e, i)
 		case sut.Spawned:
 			n.spawn(current, e)
 		case sut.Exchanged:
@@ -115,9 +117,14 @@ func (n *narrator) narrate() *report.Counterexample {
 	}
 	n.blocked()
 	n.result.Failure = n.failure()
+	n.failedAt(current)
 	if n.log.Race != nil {
 		n.result.Race = n.race(n.log.Race)
 	}
+	// What follows needs all steps, and the failure.
+	n.result.Led = ledTo(&n.result, n.told, n.sources)
+	n.outputs()
+	n.result.Failure.Peer = peerDied(&n.result)
 	n.result.Sources = n.seen.parts()
 	signature := SignatureOf(n.program, n.log)
 	if at, ok := n.program.Declared("main.main"); ok {
@@ -126,6 +133,11 @@ func (n *narrator) narrate() *report.Counterexample {
 	n.result.Summary, n.result.Files = signature.Summary(), sourceFiles(n.program, n.log, signature)
 	n.result.Summary.Size = n.result.Size()
 	return &n.result
+}
+
+// addStep adds a step, with what else is known of it.
+func (n *narrator) addStep(s report.Step, told toldStep) {
+	n.result.Steps, n.told = append(n.result.Steps, s), append(n.told, told)
 }
 
 // preempts takes what is known of the next transition.
@@ -150,9 +162,19 @@ func (n *narrator) goroutine(id uint64, name string, spawn sut.Event) {
 			g.Created = n.source(spawn.Open)
 		}
 		g.Function = started(n.program, spawn)
+		// An expression of the source names no function yet.
+		if _, ok := n.program.Declared(g.Function); !ok && g.Function != "" {
+			if n.ran == nil {
+				n.ran = functionsOf(n.program, n.log)
+			}
+			g.Function = functionLike(g.Function, n.ran[id])
+		}
+		// A library may start what the user has given it, as the Go of a WaitGroup does.
+		at, ok := n.program.Position(spawn.PC)
+		g.Library = ok && !n.program.IsOwn(at) && !n.program.IsOwn(sut.Position{Function: g.Function})
 	}
 	n.result.Goroutines = append(n.result.Goroutines, g)
-	n.children = append(n.children, 0)
+	n.children, n.ids = append(n.children, 0), append(n.ids, id)
 	n.ended = append(n.ended, false)
 	n.last = append(n.last, performed{})
 }
@@ -183,8 +205,8 @@ func (n *narrator) spawn(parent int, e *sut.Event) {
 	}
 	// Timers of the program start goroutines without a parent.
 	if parent < 0 {
-		n.ticks++
-		n.goroutine(e.Subject, fmt.Sprintf("clock/%d", n.ticks), *e)
+		n.counted["clock/"]++ // no object is called that
+		n.goroutine(e.Subject, fmt.Sprintf("clock/%d", n.counted["clock/"]), *e)
 		return
 	}
 	n.children[parent]++
@@ -201,13 +223,12 @@ func (n *narrator) signal(e *sut.Event) {
 
 // step begins a step. What the operation is about shows in the accesses that follow. Cases with
 // several alternatives name the one that was taken, counted from 1.
-func (n *narrator) step(goroutine int, e *sut.Event) {
+func (n *narrator) step(goroutine int, e *sut.Event, index int) {
 	n.meets = ""
 	s := report.Step{Goroutine: goroutine, Operation: e.Operation.String()}
 	s.Kind = report.Kind(e.Operation.Class())
-	// What was blocked before goes on with the operation that had blocked it.
-	if last := n.last[goroutine]; e.Operation == sut.Resume && last.operation.Blocks() {
-		s.Operation = "goes on: " + last.operation.String()
+	if e.Operation == sut.Resume {
+		s.Operation = n.goesOn(goroutine, e)
 	}
 	if e.Choices > 1 {
 		s.Operation = fmt.Sprintf("%s: takes alternative %d of %d", e.Operation, e.Alternative()+1, e.Choices)
@@ -229,25 +250,56 @@ func (n *narrator) step(goroutine int, e *sut.Event) {
 			s.Operation = "none of theirs is due before the clock advances"
 		}
 	}
-	if at, ok := n.own(e); ok {
-		s.Source, s.Function = shortSource(at), at.Function
+	at, ok := n.own(e)
+	if ok {
+		s.Source, s.Function, s.Library = shortSource(at), at.Function, n.library(e)
 	}
-	s.Stack, s.Library = n.seen.calls(n.program, e)
-	n.result.Steps = append(n.result.Steps, s)
+	// Where a goroutine begins, or has been given to a method Go, its own place says nothing.
+	if g := n.result.Goroutines[goroutine]; g.Created != "" &&
+		(e.Operation == sut.Begin || strings.HasPrefix(at.Function, "sync.")) {
+		s.Source, s.Function = g.Created, ""
+		if n.program.IsOwn(sut.Position{Function: g.Function}) {
+			s.Library = ""
+		}
+	}
+	s.Stack, _ = n.seen.calls(n.program, e)
 	if e.Operation.HasArms() {
-		n.last[goroutine] = performed{operation: e.Operation, source: n.source(e.PC)}
+		n.choose(&s, e, index)
+	}
+	n.addStep(s, toldStep{begins: index, at: at})
+	if e.Operation.HasArms() {
+		n.last[goroutine] = performed{operation: e.Operation, source: n.source(e.PC), pc: e.PC}
 	}
 }
 
+// goesOn says with what a goroutine goes on that has been blocked in it. After an operation that
+// had alternatives others may come in between, and then it is nothing.
+func (n *narrator) goesOn(goroutine int, e *sut.Event) string {
+	last := n.last[goroutine]
+	// What it was blocked in, it goes on with at the same place.
+	switch {
+	case last.operation.Blocks() && n.source(last.pc) == n.source(e.PC):
+		return "goes on: " + cmp.Or(last.chosen, n.nameOf(last.operation, last.pc, 0).String())
+	case isSleep(n.program.Callee(e.PC)):
+		return "goes on: Sleep"
+	}
+	return "goes on"
+}
+
 // partner says whose operation the present step completes, too.
-func (n *narrator) partner(e *sut.Event) {
+func (n *narrator) partner(e *sut.Event, index int) {
 	partner := n.names[e.Subject]
 	n.meets = " to "
 	if e.Operation == sut.ChannelSend {
 		n.meets = " from "
 	}
 	n.meets += n.result.Goroutines[partner].Name
-	n.last[partner] = performed{operation: e.Operation, source: n.source(e.PC)}
+	n.last[partner] = performed{operation: e.Operation, source: n.source(e.PC), pc: e.PC}
+	if arm, ok := n.armAfter(index, e.Subject); ok && e.Operation == sut.Select {
+		if c, _, ok := n.caseOf(e.PC, arm); ok {
+			n.last[partner].chosen = "select: " + c.Text
+		}
+	}
 }
 
 // own is where an event happened, in the program's own code if that is known. ok is false for code
@@ -269,11 +321,14 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 	}
 	n.hold(goroutine, e)
 	s := &n.result.Steps[len(n.result.Steps)-1]
+	if told := &n.told[len(n.told)-1]; told.object == 0 {
+		told.object = n.objectKey(e)
+	}
 	if s.Object == "" && s.Operation == e.Operation.String() {
 		// A step that has no object yet is completed once.
 		s.Object = n.object(e) + n.meets
 		n.meets = ""
-		s.Operation = e.Operation.Verb()
+		s.Operation = n.nameOf(e.Operation, e.PC, e.Delta()).verb
 	}
 	if e.Operation.HasArms() {
 		n.object(e)
@@ -282,7 +337,8 @@ func (n *narrator) access(goroutine int, e *sut.Event) {
 	if e.Operation == sut.Unlock && n.last[goroutine].operation == sut.CondWait {
 		return // a part of waiting for a condition
 	}
-	n.last[goroutine] = performed{e.Operation, n.object(e), n.source(e.PC)}
+	n.last[goroutine] = performed{operation: e.Operation, object: n.object(e), source: n.source(e.PC),
+		pc: e.PC}
 }
 
 // objectKey is what the name of an accessed object is kept under. The lowest two bits tell the
@@ -298,12 +354,16 @@ func (n *narrator) objectKey(e *sut.Event) uint64 {
 // 2". They are given in the order of first use.
 func (n *narrator) object(e *sut.Event) string {
 	subject := n.objectKey(e)
-	if name, ok := n.objects[subject]; ok {
-		return name
+	if _, ok := n.uses[subject]; !ok {
+		n.uses[subject] = n.now(e)
 	}
-	kind := e.Operation.Object()
-	if kind == "" {
-		return ""
+	return n.nameObject(subject, e.Operation.Object())
+}
+
+// nameObject is the name of an object of a kind, the next one of that kind if it has none.
+func (n *narrator) nameObject(subject uint64, kind string) string {
+	if name, ok := n.objects[subject]; ok || kind == "" {
+		return name
 	}
 	n.counted[kind]++
 	name := fmt.Sprintf("%s %d", kind, n.counted[kind])
@@ -318,12 +378,6 @@ func (n *narrator) source(pc uint64) string {
 		return ""
 	}
 	return shortSource(at)
-}
-
-// shortSource keeps the last directory of a path: enough to know the file by.
-func shortSource(at sut.Position) string {
-	dir, file := filepath.Split(at.File)
-	return fmt.Sprintf("%s:%d", filepath.Join(filepath.Base(dir), file), at.Line)
 }
 
 // exchange adds the next input, and the peers' answer, to the present step. Outputs of peers go
@@ -349,149 +403,16 @@ func (n *narrator) exchange() {
 	}
 }
 
-// blocked says what the goroutines wait for that have not ended.
-func (n *narrator) blocked() {
-	pending, left := map[int]sut.Event{}, map[int]sut.Event{}
-	for _, e := range n.log.Events {
-		switch e.Kind {
-		case sut.Pending:
-			if e.Operation == sut.Advance {
-				continue
-			}
-			pending[n.names[e.Subject]] = e
-		case sut.Left:
-			left[n.names[e.Subject]] = e
-		}
-	}
-	for i := range n.result.Goroutines {
-		e, parked := pending[i]
-		leak, isLeft := left[i]
-		switch {
-		// It has ended, or the leak is not its own.
-		case n.ended[i], n.log.Outcome == sut.Leaked && !isLeft:
-		case isLeft && loopOnTimers(&leak) != "":
-			n.result.Goroutines[i].Blocked = loopOnTimers(&leak) + ", at " +
-				n.source(cmp.Or(leak.Open, leak.PC))
-		case parked && !e.CanGoOn():
-			where := describe(e.Operation.String(), n.objects[e.Object], n.source(e.PC))
-			n.result.Goroutines[i].Blocked = where + n.because(i, &e)
-		case isLeft && n.last[i].source != n.source(leak.PC): // blocked in no operation, as in select {}
-			n.result.Goroutines[i].Blocked = describe("blocked", "", n.source(leak.PC))
-		case !parked && n.last[i].source != "" &&
-			(isLeft || n.log.Outcome == sut.Deadlock || n.log.Outcome == sut.Livelock):
-			l := n.last[i]
-			n.result.Goroutines[i].Blocked = describe(l.operation.String(), l.object, l.source)
-		}
-	}
-}
-
-// loopOnTimers says how a goroutine loops on timers; empty if it does not.
-func loopOnTimers(e *sut.Event) string {
-	switch loops, proven := e.LoopsOnTimers(); {
-	case proven:
-		return "loops on timers for ever"
-	case loops:
-		return fmt.Sprintf("still looped on timers when time had passed after main (%s, or %d years)",
-			textutil.CountOf(sut.OvertimeTimers, "timer"), sut.OvertimeYears)
-	}
-	return ""
-}
-
-// describe says what a goroutine is blocked in, as far as it is known.
-func describe(operation, object, source string) string {
-	if object != "" {
-		operation += " (" + object + ")"
-	}
-	if source != "" {
-		operation += " at " + source
-	}
-	return operation
-}
-
-// failure is how the execution ended, in words. An outcome without a case of its own is a panic or
-// a fatal error.
-func (n *narrator) failure() report.Failure {
-	l := n.log
-	f := report.Failure{Printed: strings.TrimSpace(string(l.Stderr))}
-	switch l.Outcome {
-	case sut.Deadlock:
-		f.Kind, f.Message = model.Deadlock, "deadlock: "+cmp.Or(l.Message,
-			"no goroutine can go on, and no timer is set")
-	case sut.Livelock:
-		f.Kind, f.Message = model.Livelock, n.livelock()
-	case sut.Leaked:
-		f.Kind, f.Message = model.Leaked, n.leak()
-	case sut.AssertionFailed:
-		f.Kind, f.Message = model.AssertionFailed, "assertion failed: "+l.Message
-	case sut.DataRace:
-		f.Kind, f.Message = model.DataRace, "data race: nothing orders two accesses to the same memory"
-	case sut.Exited:
-		f.Kind, f.Printed = model.Exited, strings.TrimRightFunc(n.printed(), unicode.IsSpace)
-		if f.Message = "ended by signal " + l.Message; l.Message == "" {
-			f.Message, f.Status = fmt.Sprintf("exit status %d", l.ExitCode), l.ExitCode
-		}
-		if n.program.Tests {
-			f.Said = failingLine(n.program.Dir, gotest.Failures(l.Stdout))
-		}
-	default:
-		before, crash := crashOutput(n.printed())
-		f.Kind, f.Message, f.Printed = model.Panicked, strings.TrimSpace(crash), strings.TrimSpace(before)
-	}
-	return f
-}
-
-// printed is what the program has written to standard error, after what its tests say. For tests
-// the marks of package testing are removed first.
-func (n *narrator) printed() string {
-	if n.program.Tests {
-		return gotest.Text(n.log.Stdout) + string(n.log.Stderr)
-	}
-	return string(n.log.Stderr)
-}
-
-// loopsOnTimers reports whether a goroutine is left that waits for timers again and again.
-func loopsOnTimers(log *sut.Log) bool {
-	return slices.ContainsFunc(log.Events, func(e sut.Event) bool {
-		loops, _ := e.LoopsOnTimers()
-		return loops
-	})
-}
-
-// leak says which goroutines are left, and where they were started.
-func (n *narrator) leak() string {
-	text := "goroutine leak: the program has ended, and what it started can never go on"
-	if loopsOnTimers(n.log) {
-		text = "goroutine leak: the program has ended, and what it started never does"
-	}
-	for _, g := range n.result.Goroutines {
-		if g.Blocked != "" {
-			text += fmt.Sprintf("\n%s, started at %s, runs %s", g.Name, g.Created, g.Function)
-		}
-	}
-	return text
-}
-
 // hold notes what an access has to do with locks.
 func (n *narrator) hold(goroutine int, e *sut.Event) {
-	since := ""
-	if at, ok := n.own(e); ok {
-		since = shortSource(at)
-	}
-	n.locks.take(goroutine, e, since)
+	n.locks.take(goroutine, e, moment{len(n.result.Steps) - 1, n.now(e)})
 }
 
-// because is the end of the sentence that says what a goroutine is blocked in: who keeps it
-// waiting.
-func (n *narrator) because(waiting int, e *sut.Event) string {
-	why := n.locks.why(waiting, e, func(goroutine int) string {
-		name := n.result.Goroutines[goroutine].Name
-		if n.ended[goroutine] {
-			name += ", which has ended,"
-		}
-		return name
-	})
-	if why == "" {
-		return ""
+// now is the present step and its place: "step 4 at main.go:3".
+func (n *narrator) now(e *sut.Event) string {
+	text := fmt.Sprintf("step %d", len(n.result.Steps))
+	if at, ok := n.own(e); ok {
+		text += " at " + shortSource(at)
 	}
-	return "; " + why
+	return text
 }

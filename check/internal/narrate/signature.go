@@ -162,6 +162,18 @@ func crashOutput(text string) (before, last string) {
 // lines: the call, and the file with its line. places is empty if no call is in the program's own
 // code.
 func tracebackOf(p *sut.Program, text string) (message string, places []place) {
+	message, calls := callsOf(text)
+	for _, at := range calls {
+		if p.IsOwn(at) {
+			return message, []place{{"", at}}
+		}
+	}
+	return message, nil
+}
+
+// callsOf takes apart what the runtime prints when it ends a program: the message, and the calls of
+// the first goroutine, innermost first.
+func callsOf(text string) (message string, calls []sut.Position) {
 	_, text = crashOutput(text)
 	message, stack, _ := strings.Cut(text, "\n\ngoroutine ")
 	message, _, _ = strings.Cut(message, "\n[signal ")
@@ -177,11 +189,10 @@ func tracebackOf(p *sut.Program, text string) (message string, places []place) {
 		if _, err := fmt.Sscan(rest, &at.Line); !ok || err != nil {
 			continue
 		}
-		if at.File = file; p.IsOwn(at) {
-			return message, []place{{"", at}}
-		}
+		at.File = file
+		calls = append(calls, at)
 	}
-	return message, nil
+	return message, calls
 }
 
 // cutLast is strings.Cut at the last separator: there may be others in the name of a file.

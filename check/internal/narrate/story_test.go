@@ -218,7 +218,7 @@ func tellAll(c *report.Counterexample) string {
 				arrow = "->"
 			}
 			about := cmp.Or(m.About, fmt.Sprint("connection ", m.Conn))
-			what := strings.TrimSpace(quoted(m.Data) + " " + m.Event)
+			what := strings.TrimSpace(inQuotes(m.Data) + " " + m.Event)
 			fmt.Fprintf(&b, "    %s %s %s\n", arrow, about, what)
 		}
 	}
@@ -247,7 +247,7 @@ func tellAll(c *report.Counterexample) string {
 	return b.String()
 }
 
-func quoted(data []byte) string {
+func inQuotes(data []byte) string {
 	if len(data) == 0 {
 		return ""
 	}

@@ -121,7 +121,7 @@ func sessionSteps(loop, watch string) []report.Step {
 	for i := range 4 {
 		steps[i].Cached = true
 	}
-	steps[7].Restored = "checkpoint 17, after 9 inputs; 1 input replayed"
+	steps[7].Restored = "dropbear restored from the checkpoint after 9 inputs; 1 input replayed"
 	steps[11].Preempts = true
 	return steps
 }
@@ -161,7 +161,7 @@ func Long(turns, n int) *report.Counterexample {
 		for i := range n {
 			c.Steps = append(c.Steps, report.Step{Goroutine: turn % 2, Operation: "lock",
 				Object: "mutex " + textutil.Count(i),
-				Source: "long.go:1", Function: "main.main", Kind: report.Synchronisation})
+				Source: fmt.Sprint("long.go:", turn), Function: "main.main", Kind: report.Synchronisation})
 		}
 		c.Steps = append(c.Steps, report.Step{Goroutine: turn % 2, Operation: "write", Object: "connection 0",
 			Source: "long.go:2", Function: "main.main", Kind: report.Socket,

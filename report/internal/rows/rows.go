@@ -38,11 +38,17 @@ type Row struct {
 	Function    string
 	Restored    string // see report.Step
 	Preempts    bool   // see report.Step
+	Cached      bool   // see report.Step
+	Library     string // see report.Step
+	Key         bool   // see report.Step
 	Messages    []string
-	Omission    string // instead of all the above: what was left out here
+	Summary     string   // instead of operations: what the steps are that were folded
+	Outputs     []string // lines that the program and the peers printed, each with the name
+	Omission    string   // instead of all the above: what was left out here
 
-	operations []repeated
-	kind       report.Kind
+	operations  []repeated
+	kind        report.Kind
+	calledByOwn bool // the source is the user's, though the operation is in a library
 }
 
 // repeated is an operation that was done several times in a row.
@@ -53,7 +59,7 @@ type repeated struct {
 
 // quiet says whether nothing happens in the row that another process can notice.
 func (r Row) quiet() bool {
-	return len(r.Messages) == 0 && r.Restored == "" &&
+	return len(r.Messages)+len(r.Outputs) == 0 && r.Restored == "" && r.Summary == "" && !r.Key &&
 		(r.kind == report.Synchronisation || r.kind == report.Channel)
 }
 
@@ -87,11 +93,15 @@ func Of(steps []report.Step) []Row {
 	var rows []Row
 	streams := wire.Decoders{}
 	for i, step := range steps {
+		// Who calls a library is known by the function: that of Source is the library's, unless the
+		// user's code is around it.
 		r := Row{
 			First: i, Last: i, Goroutine: step.Goroutine, operations: []repeated{{step.Operation, 1}},
 			Object: step.Object, Source: step.Source, Function: words.BareFunction(step.Function),
-			kind: step.Kind, Restored: step.Restored, Preempts: step.Preempts,
-			Messages: messagesOf(step, streams),
+			kind: step.Kind, Restored: step.Restored, Preempts: step.Preempts, Cached: step.Cached,
+			Library: step.Library, Key: step.Key, Messages: messagesOf(step, streams),
+			calledByOwn: step.Library != "" && step.Function != "" &&
+				!strings.HasPrefix(step.Function, step.Library+"."),
 		}
 		if len(rows) == 0 || !joins(rows[len(rows)-1], r) || !join(&rows[len(rows)-1], r) {
 			rows = append(rows, r)
@@ -117,9 +127,6 @@ func messagesOf(step report.Step, streams wire.Decoders) []string {
 			lines = append(lines, fmt.Sprintf("%s %s: %s", direction, about, line))
 		}
 	}
-	if len(lines) > 0 && step.Cached {
-		lines[0] += "  [answered by the cache]"
-	}
 	if more := len(lines) - maxMessages; more > 0 {
 		lines = append(lines[:maxMessages], "and "+textutil.CountOf(more, "more message"))
 	}
@@ -130,8 +137,10 @@ func messagesOf(step report.Step, streams wire.Decoders) []string {
 // the same object, in the same function. An empty object says nothing, so rows without one stay
 // apart.
 func joins(a, b Row) bool {
-	return a.quiet() && b.quiet() && a.Goroutine == b.Goroutine && a.Object == b.Object &&
-		a.Object != "" && a.Function == b.Function
+	return (a.quiet() || a.Key) && (b.quiet() || b.Key) && len(a.Messages)+len(b.Messages) == 0 &&
+		a.Goroutine == b.Goroutine && a.Object == b.Object && a.Object != "" && a.Function == b.Function &&
+		a.Library == b.Library && (a.Library == "" || a.Source == b.Source) && a.kind == b.kind &&
+		len(a.Outputs) == 0
 }
 
 // join adds the step b to the row a and says whether there was room for it. A row has at most
@@ -141,8 +150,10 @@ func join(a *Row, b Row) bool {
 	switch {
 	case last.name == b.operations[0].name:
 		last.times++
+		a.Key = a.Key || b.Key
 	case len(a.operations) < maxJoined:
 		a.operations = append(a.operations, b.operations[0])
+		a.Key = a.Key || b.Key
 	default:
 		return false
 	}

@@ -74,7 +74,7 @@ func TestMessages(t *testing.T) {
 		{Conn: 3, ToPeer: true, Data: []byte("a")}, {About: "listener \x1b", Event: "refused"},
 	}}
 	want := []string{
-		`-> connection 3: "a", 1 byte  [answered by the cache]`, `<- listener \x1b: refused`,
+		`-> connection 3: "a", 1 byte`, `<- listener \x1b: refused`,
 	}
 	if d := cmp.Diff(want, Of([]report.Step{step})[0].Messages); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
