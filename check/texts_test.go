@@ -57,7 +57,7 @@ func drawn(t *testing.T, c *report.Counterexample) string {
 	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Chromium refuses to have a sandbox as root. It draws the rows that such a window has room for.
+	// Chromium refuses to have a sandbox as root. It draws the rows for which the window has room.
 	out, err := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu",
 		"--window-size=1400,3000", "--user-data-dir="+t.TempDir(), "--virtual-time-budget=2000",
 		"--dump-dom", "file://"+file).Output()

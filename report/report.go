@@ -192,6 +192,7 @@ type Counterexample struct {
 type Access struct {
 	First, Last int // indices in Steps
 	Lines       []SourceLine
+	Caller      Frame // the call around it in the user's own code, with its line; zero if unknown
 }
 
 // SourceLine is a line of the source.

@@ -16,6 +16,15 @@ type Details struct {
 	Waits    map[uint64][]Waiting // at the end: the arms of pending channel operations, by goroutine
 	Arms     []Arm                // in the order of the log
 	Printed  []Printed            // likewise
+	Arrivals []Arrival            // likewise
+}
+
+// Arrival is that of a goroutine at an operation. The next transition that it begins performs that,
+// if it does not arrive at another one before.
+type Arrival struct {
+	Goroutine uint64
+	At        int      // the index of the event that follows
+	Stack     []uint64 // innermost call first: that of what performs the operation, or its caller
 }
 
 // Call is a call, and the nearest one around it, or itself, in a package that is not sealed; 0:
@@ -65,10 +74,15 @@ func decodeDetails(s *abi.SharedDetails) (*Details, error) {
 		switch r.Kind {
 		case abi.DetailMade:
 			d.Made[r.A] = Call{r.PC, r.Open}
-		case abi.DetailStack:
+		case abi.DetailStack, abi.DetailArrival:
 			words := wordsOf(records[i+1:], abi.DetailCalls)
-			d.Stacks[r.A] = words[:min(len(words), int(r.Number))]
 			i += len(words) / 4
+			words = words[:min(len(words), int(r.Number))]
+			if r.Kind == abi.DetailStack {
+				d.Stacks[r.A] = words
+			} else {
+				d.Arrivals = append(d.Arrivals, Arrival{r.A, int(r.B), words})
+			}
 		case abi.DetailChannel:
 			var name []byte
 			words := wordsOf(records[i+1:], abi.DetailText)

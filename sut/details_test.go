@@ -49,6 +49,8 @@ var detailsOfProgram = []string{
 	"prints 5 to 1", "prints 7 to 2", "prints 2 to 1",
 	"main.main.func1: main.message 0/0, sends, arm 0", "main.main.func1: struct {} 0/0, receives, arm 1",
 	"main.send: error 1/1, sends, arm 0",
+	"arrives at main.go:13", "arrives at main.go:19", "arrives at main.go:27", "arrives at main.go:28",
+	"arrives at main.go:36 in main.go:16",
 	"stack main.main at main.go:33", "stack main.main.func1 at main.go:19", "stack main.send at main.go:36",
 }
 
@@ -95,6 +97,16 @@ func tell(p *sut.Program, log *sut.Log) (lines []string) {
 			waits = append(waits, fmt.Sprintf("%s: %s %d/%d, %s, arm %d", names[goroutine], c.Type, c.Size,
 				c.Cap, does, w.Number))
 		}
+	}
+	// The arrivals in main and its goroutines, with the calls of the program that are around each.
+	for _, a := range d.Arrivals {
+		var calls []string
+		for _, pc := range a.Stack {
+			if at, ok := p.Position(pc); ok && strings.HasPrefix(at.Function, "main.") {
+				calls = append(calls, place(pc))
+			}
+		}
+		stacks = append(stacks, "arrives at "+strings.Join(calls, " in "))
 	}
 	slices.Sort(stacks)
 	slices.Sort(waits)

@@ -1,6 +1,7 @@
 package sut
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"unsafe"
@@ -14,10 +15,12 @@ import (
 func FuzzDetails(f *testing.F) {
 	const size = int(unsafe.Sizeof(abi.Record{}))
 	seed := make([]byte, 4*size)
-	for i, kind := range []uint8{abi.DetailStack, abi.DetailCalls, abi.DetailChannel, abi.DetailText} {
-		seed[i*size], seed[i*size+4] = kind, 3
+	for _, first := range []uint8{abi.DetailStack, abi.DetailArrival} {
+		for i, kind := range []uint8{first, abi.DetailCalls, abi.DetailChannel, abi.DetailText} {
+			seed[i*size], seed[i*size+4] = kind, 3
+		}
+		f.Add(bytes.Clone(seed))
 	}
-	f.Add(seed)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := &abi.SharedDetails{Want: 1, Count: uint32(min(len(data)/size, abi.MaxDetails))}
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(&s.Record[0])), int(s.Count)*size), data)
@@ -31,6 +34,9 @@ func FuzzDetails(f *testing.F) {
 		known := len(d.Arms) + len(d.Printed)
 		for _, stack := range d.Stacks {
 			known += (len(stack) + 3) / 4
+		}
+		for _, a := range d.Arrivals {
+			known += 1 + (len(a.Stack)+3)/4
 		}
 		if known > int(s.Count) {
 			t.Errorf("%d details of %d records", known, s.Count)

@@ -44,15 +44,14 @@ func printConnections(p *printer.Printer, c *report.Counterexample) {
 		p.Print("  " + x.head())
 		// An answer ends what was unanswered before: streams do not say to what they answer.
 		if x.answered >= 0 {
-			p.Print(withPlace("    it had sent last: "+x.bytesOf(x.answered), sourceOf(c, x.answered), ""))
+			p.Print(withPlace("    its last: "+x.bytesOf(x.answered), sourceOf(c, x.answered), ""))
 		}
 		for j, step := range x.unanswered {
 			if j == maxUnanswered {
-				p.Print("    nor to what the program sent in " +
-					textutil.CountOf(len(x.unanswered)-j, "later step"))
+				p.Print("    and in " + textutil.CountOf(len(x.unanswered)-j, "later step"))
 				break
 			}
-			p.Print(withPlace("    it had sent nothing yet as an answer to: "+x.bytesOf(step),
+			p.Print(withPlace("    the program sent "+x.bytesOf(step)+": the peer had sent nothing since",
 				sourceOf(c, step), ""))
 		}
 	}
@@ -60,7 +59,7 @@ func printConnections(p *printer.Printer, c *report.Counterexample) {
 
 // bytesOf is how much was sent in a step.
 func (x connection) bytesOf(step int) string {
-	return fmt.Sprintf("%s, step %d", textutil.CountOf(x.size[step], "byte"), step+1)
+	return fmt.Sprintf("%s in step %d", textutil.CountOf(x.size[step], "byte"), step+1)
 }
 
 // head says how much had gone over a connection.

@@ -3,6 +3,7 @@ package text
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -160,13 +161,14 @@ func printLed(p *printer.Printer, c *report.Counterexample) {
 	if len(c.Led) == 0 {
 		return
 	}
+	margin := strings.Repeat(" ", numberWidth)
 	object := ""
 	for _, a := range c.Led {
 		if step, ok := stepOf(c, a.Last); ok && object == "" { // a default has none
 			object = words.Printable(step.Object)
 		}
 	}
-	p.Heading("Order that led to it, on " + cmp.Or(object, "one object"))
+	p.Heading("Order that led to it, on " + cmp.Or(object, "one object") + spelled(c.Led))
 	for _, a := range c.Led {
 		step, ok := stepOf(c, a.First)
 		if !ok {
@@ -185,9 +187,42 @@ func printLed(p *printer.Printer, c *report.Counterexample) {
 		text := fmt.Sprintf("%*s  %s, in %s", numberWidth-2, number, name, words.ShortFunction(step.Function))
 		p.Print(withPlace(text, words.Printable(step.Source), ""))
 		for _, line := range a.Lines {
-			p.Print(strings.Repeat(" ", numberWidth) + "  > " + words.Printable(line.Text))
+			p.Print(margin + "  > " + words.Printable(line.Text))
+		}
+		if f := a.Caller; f.Function != "" {
+			// The compiler makes a function of a go statement whose call has arguments.
+			function, way := goWrapper.ReplaceAllString(f.Function, ""), "called in "
+			if function != f.Function {
+				way = "started in "
+			}
+			p.Print(withPlace(margin+way+words.ShortFunction(function), words.Printable(f.Source), ""))
+			p.Print(margin + "  > " + words.Printable(f.Text))
 		}
 	}
+}
+
+// goWrapper is what the compiler adds to the name of a function for a go statement.
+var goWrapper = regexp.MustCompile(`\.gowrap[0-9]+$`)
+
+// operated finds what a line calls a method of, such as s.mu of s.mu.Lock().
+var operated = regexp.MustCompile(`([\w.]+)\.(?:` +
+	`R?Lock|R?Unlock|Load|Store|Add|Swap|CompareAndSwap|Wait|Done)\(`)
+
+// spelled is how the source calls the object of all accesses, in brackets, if that is the same in
+// each.
+func spelled(led []report.Access) string {
+	found := ""
+	for _, a := range led {
+		if len(a.Lines) == 0 {
+			return ""
+		}
+		m := operated.FindStringSubmatch(a.Lines[0].Text)
+		if m == nil || found != "" && m[1] != found {
+			return ""
+		}
+		found = m[1]
+	}
+	return " (" + words.Printable(found) + ")"
 }
 
 // stepOf is a step of a counterexample, if there is one of that index.

@@ -242,3 +242,20 @@ func (n *narrator) frame(at sut.Position, quoted *bool) report.Frame {
 	}
 	return f
 }
+
+// callerOf is the call around a step in the user's own code, with its line. It is zero where there
+// is none, or the calls are not known.
+func (n *narrator) callerOf(step int) report.Frame {
+	begins, own := n.told[step].begins, 0
+	for _, pc := range n.seen.around(&n.log.Events[begins], begins) {
+		at, ok := n.program.Position(pc)
+		if !ok || at.File == generated || !n.program.IsOwn(at) {
+			continue
+		}
+		if own++; own == 2 {
+			quoted := false
+			return n.frame(at, &quoted)
+		}
+	}
+	return report.Frame{}
+}

@@ -67,7 +67,7 @@ func newNarrator(p *sut.Program, log *sut.Log, exchanges []driver.Exchange) *nar
 		program: p, log: log, exchanges: exchanges,
 		networks: networks{}, names: map[uint64]int{}, objects: map[uint64]string{},
 		counted: map[string]int{}, locks: newLockOwners(), sources: quote.Sources{},
-		uses: map[uint64]string{}, seen: newPlaces(),
+		uses: map[uint64]string{}, seen: newPlaces(log),
 	}
 }
 
@@ -123,6 +123,9 @@ func (n *narrator) narrate() *report.Counterexample {
 	}
 	// What follows needs all steps, and the failure.
 	n.result.Led = ledTo(&n.result, n.told, n.sources)
+	for i := range n.result.Led {
+		n.result.Led[i].Caller = n.callerOf(n.result.Led[i].First)
+	}
 	n.outputs()
 	n.result.Failure.Peer = peerDied(&n.result)
 	n.result.Sources = n.seen.parts()
@@ -262,7 +265,7 @@ func (n *narrator) step(goroutine int, e *sut.Event, index int) {
 			s.Library = ""
 		}
 	}
-	s.Stack, _ = n.seen.calls(n.program, e)
+	s.Stack = n.seen.calls(n.program, e, index)
 	if e.Operation.HasArms() {
 		n.choose(&s, e, index)
 	}

@@ -2,9 +2,11 @@ package narrate
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/tandem-mc/tandem/report"
@@ -19,14 +21,9 @@ const (
 
 // places are those that steps are at: what a report can show of the source.
 type places struct {
-	known map[[2]uint64]callsAt
-	files map[string]*linesOf // by path
-}
-
-// callsAt are the calls that are known of a step, and the library that it is in.
-type callsAt struct {
-	stack   []report.Frame
-	library string
+	known    map[string][]report.Frame // stacks, by their calls
+	files    map[string]*linesOf       // by path
+	arrivals map[uint64][]sut.Arrival  // by goroutine, in their order
 }
 
 // linesOf are lines of a file that a report shows: those around the ones in at.
@@ -35,38 +32,60 @@ type linesOf struct {
 	at   map[int]bool
 }
 
-func newPlaces() places {
-	return places{known: map[[2]uint64]callsAt{}, files: map[string]*linesOf{}}
+func newPlaces(log *sut.Log) places {
+	p := places{known: map[string][]report.Frame{}, files: map[string]*linesOf{},
+		arrivals: map[uint64][]sut.Arrival{}}
+	if log.Details != nil {
+		for _, a := range log.Details.Arrivals {
+			p.arrivals[a.Goroutine] = append(p.arrivals[a.Goroutine], a)
+		}
+	}
+	return p
 }
 
-// calls are the calls that are known of an event, innermost first: the operation, and the user's
-// own call around it. The library is the package of the operation, if that is not the user's.
-// Events of the same place share their stack.
-func (p *places) calls(program *sut.Program, e *sut.Event) (stack []report.Frame, library string) {
-	key := [2]uint64{e.PC, e.Open}
-	if c, ok := p.known[key]; ok {
-		return c.stack, c.library
+// calls are the calls that are known of the event at an index, innermost first: the operation, and
+// what called it. Events of the same place share their stack.
+func (p *places) calls(program *sut.Program, e *sut.Event, index int) (stack []report.Frame) {
+	pcs := p.around(e, index)
+	key := fmt.Sprint(pcs)
+	if known, ok := p.known[key]; ok {
+		return known
 	}
-	for i, pc := range []uint64{e.PC, e.Open} {
+	for i, pc := range pcs {
 		at, ok := program.Position(pc)
-		if !ok || i > 0 && pc == e.PC || strings.Contains(at.File, "/tandem_") {
+		if at.Function == "runtime.goexit" || at.Function == "runtime.main" {
+			break
+		}
+		if !ok || i > 0 && pc == e.PC || at.File == generated || strings.Contains(at.File, "/tandem_") {
 			continue
 		}
-		if i == 0 && !program.IsOwn(at) {
-			library = packageOf(at.Function)
-		}
-		stack = append(stack, report.Frame{Function: at.Function, Source: shortSource(at)})
+		stack = append(stack, report.Frame{Function: at.Function, Source: shortSource(at),
+			Own: program.IsOwn(at)})
 		p.note(at)
 	}
-	p.known[key] = callsAt{stack, library}
-	return stack, library
+	stack = withoutGo(stack)
+	p.known[key] = stack
+	return stack
 }
 
-// packageOf is the package in the name of a function.
-func packageOf(function string) string {
-	slash := strings.LastIndex(function, "/") + 1
-	name, _, _ := strings.Cut(function[slash:], ".")
-	return function[:slash] + name
+// around are the calls of the event at an index, innermost first: all of them if they were noted
+// beside the log, and otherwise the operation and the nearest call in an open package.
+func (p *places) around(e *sut.Event, index int) []uint64 {
+	list := p.arrivals[e.Subject]
+	last := sort.Search(len(list), func(i int) bool { return list[i].At > index }) - 1
+	if e.Kind != sut.Stepped || e.Operation == sut.Begin || last < 0 {
+		return []uint64{e.PC, e.Open}
+	}
+	stack := list[last].Stack
+	// What performs an operation is on the stack if it is not the innermost call.
+	if i := slices.Index(stack, e.PC); i >= 0 {
+		return stack[i:]
+	}
+	// A detail for which there was no room says nothing about this event.
+	if e.Open != 0 && e.Open != e.PC && !slices.Contains(stack, e.Open) {
+		return []uint64{e.PC, e.Open}
+	}
+	return append([]uint64{e.PC}, stack...)
 }
 
 // note notes that something happens at a place.

@@ -24,5 +24,7 @@ const (
 	DetailArm
 	DetailWait    // a goroutine, at the end: number an arm, b the channel, flag 1 if it sends
 	DetailPrinted // number bytes to descriptor flag, at record b of the log
+	// A goroutine arrives at an operation, at record b of the log: number its calls, which follow.
+	DetailArrival
 	DetailKinds
 )

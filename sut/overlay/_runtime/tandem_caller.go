@@ -108,6 +108,7 @@ func tandemFindCaller(gp *g) {
 		if !inside || fp == 0 {
 			t.caller = pc
 			tandemSeal(gp, class, from, fp)
+			tandemDetailArrival(gp)
 			return
 		}
 		last, from = pc, fp

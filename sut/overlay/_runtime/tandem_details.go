@@ -91,10 +91,27 @@ func tandemDetailEnd() {
 // tandemDetailStack notes the calls of a goroutine that does not run, innermost first.
 func tandemDetailStack(gp *g) {
 	const most = 64
+	tandemDetailCalls(gp, record{kind: detailStack, a: gp.tandem.id}, gp.sched.bp, most)
+}
+
+// tandemDetailArrival notes from where the current goroutine has come to its pending operation.
+func tandemDetailArrival(gp *g) {
+	const most = 24 // a report of many steps has less room for each
+	// Half of the room is for the other details.
+	if d := &tandem.sh.details; d.want == 0 || d.count > maxDetails/2 || gp.tandem.hidden {
+		return
+	}
+	first := record{kind: detailArrival, a: gp.tandem.id, b: uint64(tandem.sh.records)}
+	tandemDetailCalls(gp, first, gp.tandem.frame, most)
+}
+
+// tandemDetailCalls notes the calls from a frame on, innermost first, as a detail that begins with
+// a record.
+func tandemDetailCalls(gp *g, first record, fp uintptr, most uint32) {
 	stack := tandem.sh.details.count
-	tandemDetail(record{kind: detailStack, a: gp.tandem.id})
+	tandemDetail(first)
 	calls, four := uint32(0), [4]uint64{}
-	for fp := gp.sched.bp; fp != 0 && calls < most; fp = *(*uintptr)(unsafe.Pointer(fp)) {
+	for ; fp != 0 && calls < most; fp = *(*uintptr)(unsafe.Pointer(fp)) {
 		four[calls%4] = uint64(tandemReturnAddress(gp, fp))
 		if calls++; calls%4 == 0 {
 			tandemDetailFour(detailCalls, four)
