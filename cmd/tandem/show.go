@@ -1,105 +1,142 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/github"
+	"github.com/tandem-mc/tandem/report/html"
+	"github.com/tandem-mc/tandem/report/junit"
+	"github.com/tandem-mc/tandem/report/sarif"
 	"github.com/tandem-mc/tandem/report/text"
 )
 
-// show prints the result and keeps the counterexamples. These are saved first, so that what is
-// printed names their files. If that fails, the result is printed all the same.
-func (f *oneCheck) show(c *cobra.Command, result *check.Result) error {
-	// The names of the files are known only then.
-	saveError := f.saveAll(c.ErrOrStderr(), result)
-	list := violationsOf(result)
-	printError := f.print(c.OutOrStdout(), result, list)
-	// Whatever cannot be written, the rest is.
-	written := f.write(f.texts(c), []report.TestPackage{result.Summary.AsPackage(result.ImportPath, list)})
-	if err := errors.Join(printError, saveError, written); err != nil {
-		return err
-	}
-	if len(result.Violations) > 0 {
-		return verdictError(exitViolated)
-	}
-	return verdictOf(result.Summary.Verdict)
+// shownCounterexample is a counterexample that is to be written, in the forms that formats take.
+// Those for tests take packages, those for alerts violations, and those for people the
+// counterexample.
+type shownCounterexample struct {
+	violation report.Violation
+	unfold    bool
 }
 
-// texts is where the text for people goes, and lines for GitHub. Where standard output is JSON,
-// that is standard error; GitHub reads both.
-func (f *oneCheck) texts(c *cobra.Command) io.Writer {
-	if f.json {
-		return c.ErrOrStderr()
-	}
-	return c.OutOrStdout()
+// packages is the counterexample as a package with one test. The package has the name that it had
+// on the command line, since the recording has no other one.
+func (s shownCounterexample) packages() []report.TestPackage {
+	run := s.violation.Counterexample.Run
+	return []report.TestPackage{run.AsPackage(run.Package, []report.Violation{s.violation})}
 }
 
-// violationsOf are the violations of a result, with places that are relative to the root of the
-// source.
-func violationsOf(result *check.Result) (list []report.Violation) {
-	root := sourceRoot()
-	for _, v := range result.Violations {
-		v.Counterexample.RelativeTo(root)
-		list = append(list, v.Summary)
-	}
-	return list
+// showFormats are the formats of tandem show, in the order in which they are named. Those for
+// people come first. The names stay: scripts have them.
+var showFormats = []struct {
+	name  string
+	write func(io.Writer, shownCounterexample) error
+}{
+	{"text", func(w io.Writer, s shownCounterexample) error {
+		return text.Write(w, s.violation.Counterexample, report.Options{Unfold: s.unfold})
+	}},
+	{"html", func(w io.Writer, s shownCounterexample) error {
+		return html.Write(w, s.violation.Counterexample)
+	}},
+	{"json", func(w io.Writer, s shownCounterexample) error {
+		return report.WriteJSON(w, s.violation.Counterexample.Run, []report.Violation{s.violation})
+	}},
+	{"sarif", func(w io.Writer, s shownCounterexample) error {
+		return sarif.Write(w, []report.Violation{s.violation})
+	}},
+	{"junit", func(w io.Writer, s shownCounterexample) error {
+		return junit.Write(w, s.packages())
+	}},
+	{"github", func(w io.Writer, s shownCounterexample) error {
+		return github.WriteAnnotations(w, s.packages())
+	}},
+	// What a job appends to the file that GITHUB_STEP_SUMMARY names.
+	{"markdown", func(w io.Writer, s shownCounterexample) error {
+		return github.WriteSummary(w, s.packages())
+	}},
 }
 
-// print writes the result in the form that suits it: a single violation in full, several as a
-// table, none as a summary; or all as JSON, which has the counterexamples, too.
-func (f *oneCheck) print(out io.Writer, result *check.Result, list []report.Violation) error {
-	// JSON has the same fields however many violations there are. It has all that -v shows, so that
-	// a program that reads it needs no flag.
+// showCommand is tandem show. A counterexample holds the schedule and the answers of the peers, not
+// what the program did; so the program is run once. The exit code says whether it could be shown.
+func showCommand() *cobra.Command {
+	// Flags and messages name the formats in the order of the table.
+	var names []string
+	for _, format := range showFormats {
+		names = append(names, format.name)
+	}
+	var name, out, dir string
+	var unfold bool
+	c := &cobra.Command{
+		Use:   "show FILE|SCHEDULE [--format FORMAT]",
+		Short: "Show a counterexample as text, HTML, JSON, SARIF, JUnit, or for GitHub",
+		Long: `Runs a counterexample that a check has kept once more, without the peers, and writes it in a
+format for people or for other programs. Exit codes: 0 shown, 3 error.`,
+		Example: "  tandem show client.counterexample\n" +
+			"  tandem show client.counterexample --format sarif -o client.sarif",
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			// All that can be wrong with flags is found before the program is built.
+			i := slices.Index(names, name)
+			if i < 0 {
+				return fmt.Errorf("there is no format %q; there are: %s", name, strings.Join(names, ", "))
+			}
+			if err := writable(out); err != nil {
+				return err
+			}
+			v, err := replayed(c, args[0], dir)
+			if err != nil {
+				return err
+			}
+			write := func(w io.Writer) error {
+				return showFormats[i].write(w, shownCounterexample{v, unfold})
+			}
+			// The file is opened only now, so that one that is there stays if the replay fails.
+			if out != "" {
+				return writeTo(out, write)
+			}
+			return write(c.OutOrStdout())
+		},
+	}
+	p := c.Flags()
+	p.StringVar(&name, "format", "text", "`format`: "+strings.Join(names, ", "))
+	p.StringVarP(&out, "out", "o", "", "write to `file` (default: standard output)")
+	p.StringVar(&dir, "dir", "", "`directory` in which tandem check was called, if it has moved")
+	p.BoolVar(&unfold, "unfold", false, "show every step, as text")
+	return c
+}
+
+// replayed is the violation of a counterexample, which is run once: a file, or a schedule. The
+// places are relative to the root of the source where the program is now. That the program has
+// changed is said on standard error; if there is no violation any more, that is an error.
+func replayed(c *cobra.Command, what, dir string) (report.Violation, error) {
+	recording, dir, err := loadRecording(what, dir)
+	if err != nil {
+		return report.Violation{}, err
+	}
+	result, err := check.ReplayHere(c.Context(), recording, dir, 1)
 	switch {
-	case f.json:
-		return report.WriteJSON(out, result.Summary, list)
-	case len(list) == 0:
-		return text.WriteSummary(out, result.Summary, report.Options{Verbose: f.verbose})
-	case len(list) == 1:
-		return text.Write(out, result.Counterexample, report.Options{Unfold: f.unfold, Verbose: f.verbose})
+	case err != nil:
+		return report.Violation{}, err
+	case result.Shown == nil:
+		return report.Violation{}, fmt.Errorf("%s no longer reproduces, so there is nothing to show: "+
+			"tandem replay says how it ends now", report.Line(what))
+	case result.Parted != nil:
+		fmt.Fprintf(c.ErrOrStderr(), "tandem: the program has changed: %s\n",
+			report.Line(result.Parted.String()))
 	}
-	return text.WriteViolations(out, result.Summary, list, report.Options{Verbose: f.verbose})
-}
-
-// saveAll keeps each counterexample in a file. If only one was looked for, that is the file that is
-// named; else they are NAME.1.counterexample and so on. A file that the user has not named takes
-// the place of no other counterexample; where one that is named was there, a line says so. It fills
-// in the names of the files, and the command that replays each.
-func (f *oneCheck) saveAll(warn io.Writer, result *check.Result) error {
-	base := strings.TrimSuffix(f.out, counterexampleSuffix)
-	if f.out == "" {
-		base = f.kept(path.Base(result.ImportPath))
+	shown := result.Shown
+	shown.ReplayCommand = "tandem replay " + what
+	shown.RelativeTo(sourceRootOf(dir))
+	// The summary is without its counterexample, since it is a part of that.
+	v := shown.Summary
+	if v.Counterexample = shown; !strings.HasPrefix(what, report.SchedulePrefix) {
+		v.File = what
 	}
-	// One that is found of several has a number, too: the next run may find more.
-	several, _ := parseViolations(f.violations) // there was no error before
-	taken := map[string]bool{}
-	for i := range result.Violations {
-		v := &result.Violations[i]
-		name, file := base, f.out
-		if several > 1 {
-			name = fmt.Sprintf("%s.%d", base, i+1)
-			file = name + counterexampleSuffix
-		}
-		// What lies at a path that the user names may be of another program, or no counterexample.
-		if f.out == "" {
-			file = counterexampleFile(warn, name, v.Recording, func(file string) bool { return taken[file] })
-			taken[file] = true
-		} else if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-			fmt.Fprintf(warn, "tandem: %s: the file that was there is replaced\n", file)
-		}
-		file, err := keepRecording(warn, file, v.Recording)
-		if err != nil {
-			return err
-		}
-		v.Summary.File, v.Counterexample.ReplayCommand = file, "tandem replay "+file
-	}
-	return nil
+	return v, nil
 }

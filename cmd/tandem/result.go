@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/report/text"
+)
+
+// show prints the result and keeps the counterexamples. These are saved first, so that what is
+// printed names their files. If that fails, the result is printed all the same.
+func (f *oneCheck) show(c *cobra.Command, result *check.Result) error {
+	// The names of the files are known only then.
+	saveError := f.saveAll(c.ErrOrStderr(), result)
+	list := violationsOf(result)
+	printError := f.print(c.OutOrStdout(), result, list)
+	// Whatever cannot be written, the rest is.
+	written := f.write(f.texts(c), []report.TestPackage{result.Summary.AsPackage(result.ImportPath, list)})
+	if err := errors.Join(printError, saveError, written); err != nil {
+		return err
+	}
+	if len(result.Violations) > 0 {
+		return verdictError(exitViolated)
+	}
+	return verdictOf(result.Summary.Verdict)
+}
+
+// texts is where the text for people goes, and lines for GitHub. Where standard output is JSON,
+// that is standard error; GitHub reads both.
+func (f *oneCheck) texts(c *cobra.Command) io.Writer {
+	if f.json {
+		return c.ErrOrStderr()
+	}
+	return c.OutOrStdout()
+}
+
+// violationsOf are the violations of a result, with places that are relative to the root of the
+// source.
+func violationsOf(result *check.Result) (list []report.Violation) {
+	root := sourceRoot()
+	for _, v := range result.Violations {
+		v.Counterexample.RelativeTo(root)
+		list = append(list, v.Summary)
+	}
+	return list
+}
+
+// print writes the result in the form that suits it: a single violation in full, several as a
+// table, none as a summary; or all as JSON, which has the counterexamples, too.
+func (f *oneCheck) print(out io.Writer, result *check.Result, list []report.Violation) error {
+	// JSON has the same fields however many violations there are. It has all that -v shows, so that
+	// a program that reads it needs no flag.
+	switch {
+	case f.json:
+		return report.WriteJSON(out, result.Summary, list)
+	case len(list) == 0:
+		return text.WriteSummary(out, result.Summary, report.Options{Verbose: f.verbose})
+	case len(list) == 1:
+		return text.Write(out, result.Counterexample, report.Options{Unfold: f.unfold, Verbose: f.verbose})
+	}
+	return text.WriteViolations(out, result.Summary, list, report.Options{Verbose: f.verbose})
+}
+
+// saveAll keeps each counterexample in a file. If only one was looked for, that is the file that is
+// named; else they are NAME.1.counterexample and so on. A file that the user has not named takes
+// the place of no other counterexample; where one that is named was there, a line says so. It fills
+// in the names of the files, and the command that replays each.
+func (f *oneCheck) saveAll(warn io.Writer, result *check.Result) error {
+	base := strings.TrimSuffix(f.out, counterexampleSuffix)
+	if f.out == "" {
+		base = f.kept(path.Base(result.ImportPath))
+	}
+	// One that is found of several has a number, too: the next run may find more.
+	several, _ := parseViolations(f.violations) // there was no error before
+	taken := map[string]bool{}
+	for i := range result.Violations {
+		v := &result.Violations[i]
+		name, file := base, f.out
+		if several > 1 {
+			name = fmt.Sprintf("%s.%d", base, i+1)
+			file = name + counterexampleSuffix
+		}
+		// What lies at a path that the user names may be of another program, or no counterexample.
+		if f.out == "" {
+			file = counterexampleFile(warn, name, v.Recording, func(file string) bool { return taken[file] })
+			taken[file] = true
+		} else if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			fmt.Fprintf(warn, "tandem: %s: the file that was there is replaced\n", file)
+		}
+		file, err := keepRecording(warn, file, v.Recording)
+		if err != nil {
+			return err
+		}
+		v.Summary.File, v.Counterexample.ReplayCommand = file, "tandem replay "+file
+	}
+	return nil
+}
