@@ -164,8 +164,8 @@ type Counterexample struct {
 	Steps      []Step // in the order of execution
 	// Sources are the parts of source files that the places in it are in.
 	Sources []SourcePart
-	// Outputs are what the peers wrote to their standard output and error, in order. Unheard says
-	// that they may have written more.
+	// Outputs are what the program and the peers wrote to standard output and error, in order.
+	// Those of no known step come last. Unheard says that the peers may have written more.
 	Outputs []Output
 	Unheard bool
 	// PeerTimer is one of the peers that was set in the end; nil: none is known.
@@ -353,8 +353,8 @@ type Step struct {
 	Key     bool // the failure is about this step, so it is always shown
 }
 
-// Output is what a peer wrote in a step, or before its first one. Of the program itself the peer is
-// empty. A step of -1 is not known.
+// Output is what the program or a peer wrote in a step. Of the program itself the peer is empty. A
+// step of -1 is not known.
 type Output struct {
 	Step int // index in Steps
 	Wrote

@@ -111,7 +111,8 @@ type messageElement struct {
 	Address  string `json:"address,omitempty"`
 }
 
-// outputElement is what a peer wrote to its standard output and error.
+// outputElement is what the program or a peer wrote to standard output and error. As in Output, the
+// program has no name, and a step that is not known is -1.
 type outputElement struct {
 	Step int    `json:"step"`
 	Peer string `json:"peer"`

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,43 @@ func TestJSONIsValid(t *testing.T) {
 		if !strings.Contains(got, strings.ReplaceAll(want, `\ufffd`, "\ufffd")) {
 			t.Errorf("there is no %s in\n%s", want, got)
 		}
+	}
+}
+
+// TestJSONOfOutputs: what the program printed is there beside what the peers did, without a name.
+// Where the step is not known, that is -1.
+func TestJSONOfOutputs(t *testing.T) {
+	c := reporttest.Deadlock()
+	c.Outputs = []report.Output{
+		{Step: 1, Wrote: report.Wrote{Text: []byte("hello\n")}},
+		{Step: 2, Wrote: report.Wrote{Peer: "redis", Text: []byte("ready\n")}},
+		{Step: -1, Wrote: report.Wrote{Text: []byte("bye \xff\n")}},
+	}
+	var got struct {
+		Violations []struct {
+			Outputs []struct {
+				Step       int
+				Peer, Text *string
+			}
+		}
+	}
+	text := written(t, report.Run{Verdict: report.Violated}, report.Violation{Counterexample: c})
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	list := ""
+	for _, o := range got.Violations[0].Outputs {
+		if o.Peer == nil || o.Text == nil {
+			t.Fatalf("a field is not there:\n%s", text)
+		}
+		list += fmt.Sprintf("%d %q %q\n", o.Step, *o.Peer, *o.Text)
+	}
+	const want = `1 "" "hello\n"
+2 "redis" "ready\n"
+-1 "" "bye \ufffd\n"
+`
+	if list != strings.ReplaceAll(want, `\ufffd`, "\ufffd") {
+		t.Errorf("%s, want %s", list, want)
 	}
 }
 
