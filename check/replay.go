@@ -181,6 +181,7 @@ func (r *replaying) show(schedule sut.Schedule, log *sut.Log) (*report.Counterex
 		Reason:      "as recorded",
 		Assumptions: report.Assumptions{Preemptible: r.program.Open, Backend: rec.Program.Backend},
 	}
+	shown.Schedule = scheduleOf(r.program, rec)
 	return shown, nil
 }
 
