@@ -22,7 +22,9 @@
 package ckptd
 
 import (
+	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/daemon"
@@ -32,8 +34,8 @@ import (
 
 // Options say how to run a daemon. The zero value is ready to use.
 type Options struct {
-	Daemon string // file of tandem-ckptd; "" means beside this executable
-	Proxy  string // file of tandem-proxy; "" means beside this executable
+	Daemon string // file of tandem-ckptd; "" means beside this executable, or that itself
+	Proxy  string // file of tandem-proxy; "" means likewise
 	CRIU   string // file of criu; "" means what FindCRIU finds
 
 	// Budget of memory for images and scratch directories, and of images. Over it, the
@@ -112,6 +114,21 @@ type (
 	ImageStatus = wire.ImageStatus
 	Limits      = wire.Limits
 )
+
+// Program is the name of the daemon's program.
+const Program = "tandem-ckptd"
+
+// Main is that program. Its arguments begin with the first flag, and what it returns is its exit
+// code: 1 for every error, which it writes to standard error. It must run as root: it makes
+// namespaces, mounts a tmpfs and starts CRIU. That it has pid 1 shows that it was started in a
+// namespace of its own, so that all its children end with it.
+func Main(args []string) (code int) {
+	if err := runDaemon(args); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", Program, err)
+		return 1
+	}
+	return 0
+}
 
 // Serve is the whole life of a daemon, which must be pid 1 of a fresh pid namespace, in fresh mount
 // and network namespaces, with the channel to the checker as descriptor 3. It returns nil once the

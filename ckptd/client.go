@@ -60,7 +60,7 @@ type Client struct {
 
 // Spawn starts a daemon for this process alone. It needs root.
 func Spawn(ctx context.Context, o Options) (*Client, error) {
-	file, err := besideExecutable(o.Daemon, "tandem-ckptd")
+	file, err := programFile(o.Daemon, Program)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +103,7 @@ func execute(daemon string, o Options) (*Client, error) {
 	defer theirs.Close()
 	c := newClient(pair[0], o)
 	c.process = exec.Command(daemon)
+	c.process.Args[0] = Program               // it may be this executable, which is the daemon by that name
 	c.process.ExtraFiles = []*os.File{theirs} // becomes descriptor Channel
 	c.process.Stderr = c.stderr
 	// A process that it has left behind may hold its standard error open.

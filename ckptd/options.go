@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/criu"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/peers/shim"
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // What Options leave open is decided in the client: where the programs are, which CRIU is used, and
@@ -25,7 +27,7 @@ func (o *Options) complete() (wire.Setup, error) {
 		return s, fmt.Errorf("user %d cannot run peers in namespaces and checkpoint them: run as root", uid)
 	}
 	var err error
-	if s.Proxy, err = besideExecutable(o.Proxy, "tandem-proxy"); err != nil {
+	if s.Proxy, err = programFile(o.Proxy, proxy.Program); err != nil {
 		return s, err
 	}
 	if s.CRIU = o.CRIU; s.CRIU == "" {
@@ -67,15 +69,29 @@ func findShim(ctx context.Context) (shim.Libraries, error) {
 	return shim.Find(ctx, filepath.Join(cache, "tandem", "shim"))
 }
 
-// besideExecutable is the path of a program that is named, or else is installed beside this one.
-// The daemon runs in another directory, so the path is made absolute.
-func besideExecutable(file, name string) (string, error) {
+// allInOne is the main package that is the daemon and the proxy, too, where it is started by their
+// names. These are smaller, and start in less time, but this is one file to install.
+const allInOne = "github.com/tandem-mc/tandem/cmd/tandem"
+
+// containsPrograms reports whether this executable is the daemon and the proxy, too.
+func containsPrograms() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && info.Path == allInOne
+}
+
+// programFile is the path of a program that is named, or else is installed beside this one. Where
+// there is none, it is this executable if that is the program, too. The daemon runs in another
+// directory, so the path is made absolute.
+func programFile(file, name string) (string, error) {
 	if file == "" {
 		self, err := os.Executable()
 		if err != nil {
 			return "", err
 		}
 		file = filepath.Join(filepath.Dir(self), name)
+		if _, err := exec.LookPath(file); err != nil && containsPrograms() {
+			return self, nil
+		}
 	}
 	file, err := filepath.Abs(file)
 	if err != nil {

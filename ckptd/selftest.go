@@ -34,8 +34,8 @@ func FindCRIU(file string) (path, version string, err error) {
 // FindPrograms returns the file of the daemon that Options mean. It is an error if that or the
 // proxy is missing.
 func FindPrograms(o Options) (daemon string, err error) {
-	if daemon, err = besideExecutable(o.Daemon, "tandem-ckptd"); err == nil {
-		_, err = besideExecutable(o.Proxy, "tandem-proxy")
+	if daemon, err = programFile(o.Daemon, Program); err == nil {
+		_, err = programFile(o.Proxy, proxy.Program)
 	}
 	return daemon, err
 }

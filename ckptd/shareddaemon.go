@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,15 +32,17 @@ func DefaultDaemon() SharedDaemon {
 	}
 }
 
-// command starts the daemon, which is installed beside this program.
+// command starts the daemon.
 func (d SharedDaemon) command() (*exec.Cmd, error) {
-	self, err := os.Executable()
+	file, err := programFile("", Program)
 	if err != nil {
 		return nil, err
 	}
-	return exec.Command(filepath.Join(filepath.Dir(self), "tandem-ckptd"), "--listen", d.Socket,
+	c := exec.Command(file, "--listen", d.Socket,
 		"--max-clients", strconv.Itoa(d.MaxClients), "--max-bytes", strconv.FormatInt(d.MaxBytes, 10),
-		"--max-images", strconv.Itoa(d.MaxImages)), nil
+		"--max-images", strconv.Itoa(d.MaxImages))
+	c.Args[0] = Program
+	return c, nil
 }
 
 // Become replaces this process by the daemon. It returns only if that fails.

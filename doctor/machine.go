@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -196,6 +197,9 @@ func programs(o ckptd.Options) Finding {
 		return f
 	}
 	f.OK, f.Detail = true, "beside each other, as "+daemon
+	if filepath.Base(daemon) != ckptd.Program { // that of a build, or of a go install, which has all
+		f.Detail = "both are in " + daemon
+	}
 	return f
 }
 

@@ -11,7 +11,9 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -74,6 +76,25 @@ func ParseAddress(text string) (Address, error) { return protocol.ParseAddress(t
 
 // AddressOf is where a socket is, as a system call tells it: Address.At or Address.Path.
 func AddressOf(n Network, from unix.Sockaddr) Address { return protocol.AddressOf(n, from) }
+
+// Program is the name of the proxy's program.
+const Program = "tandem-proxy"
+
+// Main is that program, which has two arguments: those of Run. What it returns is its exit code: 2
+// where it is started in a wrong way, and 1 where it fails later. Errors go to standard error. The
+// caller has locked the main goroutine to the first thread while packages were initialised, see
+// Run.
+func Main(args []string) (code int) {
+	if len(args) != 2 || os.Getpid() != 1 {
+		fmt.Fprintln(os.Stderr, Program+": started by tandem-ckptd as pid 1 of a peer group, not by hand")
+		return 2
+	}
+	if err := Run(args[0], args[1]); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", Program, err)
+		return 1
+	}
+	return 0
+}
 
 // Run is the whole life of a proxy, which must be pid 1 of fresh namespaces (pid, mount, UTS) with
 // the channel as descriptor Channel and its output on descriptors 1 and 2. It goes through two

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 
@@ -11,15 +10,4 @@ import (
 
 func init() { runtime.LockOSThread() } // main stays on the first thread: see proxy.Run
 
-// main takes two arguments, which proxy.Run describes. The exit code is 2 where it is started in a
-// wrong way, and 1 where it fails later.
-func main() {
-	if len(os.Args) != 3 || os.Getpid() != 1 {
-		fmt.Fprintln(os.Stderr, "tandem-proxy: started by tandem-ckptd as pid 1 of a peer group, not by hand")
-		os.Exit(2)
-	}
-	if err := proxy.Run(os.Args[1], os.Args[2]); err != nil {
-		fmt.Fprintln(os.Stderr, "tandem-proxy:", err)
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(proxy.Main(os.Args[1:])) }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -14,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/report"
 )
 
@@ -25,9 +29,29 @@ const (
 	exitError    = 3
 )
 
-// main cleans up before it exits, also when a signal ends it: peers and scratch directories must
-// go.
+// called is the name by which this program was started. By the names of the daemon and the proxy it
+// is these, so that one file is all that has to be installed.
+var called = filepath.Base(os.Args[0])
+
+func init() {
+	if called == proxy.Program {
+		runtime.LockOSThread() // see proxy.Run
+	}
+}
+
 func main() {
+	switch called {
+	case ckptd.Program:
+		os.Exit(ckptd.Main(os.Args[1:]))
+	case proxy.Program:
+		os.Exit(proxy.Main(os.Args[1:]))
+	}
+	os.Exit(checker())
+}
+
+// checker is Tandem itself. It cleans up before it ends, also when a signal ends it: peers and
+// scratch directories must go.
+func checker() (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(),
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	// With this, writing to a closed pipe is an error. Otherwise it would end the process, and
@@ -35,10 +59,10 @@ func main() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// The collector and the scheduler of this process are set for a search, until end.
 	end := check.TuneProcess()
-	code := run(ctx, os.Args[1:])
+	code = run(ctx, os.Args[1:])
 	stop()
 	end()
-	os.Exit(code)
+	return code
 }
 
 // version is what the build knows of its source: the version of the module, which for a build in a

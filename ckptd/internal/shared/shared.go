@@ -261,7 +261,7 @@ func (s *shared) attach(connection int, who *unix.Ucred, directory string, descr
 	// The same program, whatever has become of its file.
 	a.process = exec.Command("/proc/self/exe", "--max-bytes", strconv.FormatInt(l.MaxBytes, 10),
 		"--max-images", strconv.Itoa(l.MaxImages))
-	a.process.Args[0] = "tandem-ckptd"
+	a.process.Args[0] = os.Args[0] // it may be several programs, and is the daemon by that name
 	a.process.Dir = directory
 	a.process.SysProcAttr = OwnNamespaces()
 	var files []*os.File

@@ -107,7 +107,8 @@ func TestImportsOfCommands(t *testing.T) {
 		{"cmd/tandem", "report/text", true}, {"cmd/tandem", "internal/textutil", true},
 		{"cmd/tandem", "internal/sys", false}, {"cmd/tandem", "peers", false}, {"cmd/tandem", "sut", false},
 		{"cmd/ckptd", "ckptd", true}, {"cmd/ckptd", "ckptd/internal/wire", true},
-		{"cmd/ckptd", "proxy", false}, {"cmd/proxy", "proxy", true}, {"cmd/tandem", "proxy", false},
+		{"cmd/ckptd", "proxy", false}, {"cmd/proxy", "proxy", true}, {"cmd/proxy", "ckptd", false},
+		{"cmd/tandem", "proxy", true}, {"cmd/tandem", "ckptd", true}, {"cmd/tandem/view", "proxy", true},
 		{"cmd/tandem", "cmd/tandem/view", true}, {"cmd/tandem/view", "cmd/tandem", true},
 		{"cmd/tandem", "checks", false}, {"peers", "anything", true},
 	} {
