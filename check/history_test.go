@@ -64,7 +64,7 @@ func (m *mixer) Checkpoint(s strategy.Step) bool {
 		if first := m.images[m.depth]; first == "" {
 			m.images[m.depth] = image
 		} else if first != image {
-			m.side.Cache().SetImage(at, first)
+			m.side.Cache().SetImage(at, first, "memory")
 			m.mixed++
 		}
 	}

@@ -254,7 +254,7 @@ func (s *scripted) save() {
 		kept[tree] = slices.Clone(h)
 	}
 	s.twin.images[name], s.vectors[name] = kept, slices.Clone(s.at)
-	s.cache.SetImage(s.at, name)
+	s.cache.SetImage(s.at, name, "criu")
 }
 
 // stand brings the group to where the execution is.

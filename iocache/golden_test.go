@@ -99,7 +99,7 @@ func (s *script) run(t *testing.T, command string) string {
 		return fmt.Sprintf("%d hits, %d misses, %d nodes, %d "+
 			"images\n", st.Hits, st.Misses, st.Nodes, st.Images)
 	case "image": // image NODE NAME
-		s.cache.SetImage(Position{NodeID(number(t, args))}, second(args))
+		s.cache.SetImage(Position{NodeID(number(t, args))}, second(args), "criu")
 		return ""
 	case "drop":
 		s.cache.DropImage(Position{NodeID(number(t, args))})

@@ -112,7 +112,8 @@ func New(limits Limits) *Cache {
 				bytes: nodeBytes,
 			},
 		},
-		images: images{at: map[NodeID][]image{}, ranks: map[NodeID]rank{}},
+		images: images{at: map[NodeID][]image{}, ranks: map[NodeID]rank{},
+			past: map[NodeID]int{}, starts: map[NodeID]int{}},
 	}
 }
 

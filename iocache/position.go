@@ -14,8 +14,10 @@ type Position []NodeID
 
 // image is a physical checkpoint.
 type image struct {
-	at   Position // sorted but for its first element
-	name string
+	at       Position // sorted but for its first element
+	name     string
+	backend  string // what took it
+	restores int    // how often the group was restored from it
 }
 
 // images are all physical checkpoints.
@@ -23,6 +25,9 @@ type images struct {
 	at    map[NodeID][]image // by one of their places: see Position.key
 	count int
 	ranks map[NodeID]rank // of Nearest
+	// For a Snapshot: restores from checkpoints that are gone, by the same places, and how often a
+	// group was started at a place.
+	past, starts map[NodeID]int
 }
 
 // canonical is the form of a position in which equal ones are identical.
@@ -37,17 +42,17 @@ func (v Position) canonical() Position {
 func (v Position) key() NodeID { return slices.Max(v) }
 
 // imageBytes estimates what an image costs.
-func imageBytes(i image) int64 { return int64(64 + 4*cap(i.at) + len(i.name)) }
+func imageBytes(i image) int64 { return int64(88 + 4*cap(i.at) + len(i.name)) }
 
 // SetImage notes that a physical checkpoint of the group exists at v, under the
-// name image, which must not be empty. It replaces an earlier one.
-func (c *Cache) SetImage(v Position, name string) {
+// name image, which must not be empty, and which backend has taken it. It replaces an earlier one.
+func (c *Cache) SetImage(v Position, name, backend string) {
 	invariant.Check(name != "", "iocache: SetImage with an empty image name")
 	for _, n := range v {
 		c.mustBePlace(n)
 	}
 	c.DropImage(v)
-	i := image{v.canonical(), name}
+	i := image{at: v.canonical(), name: name, backend: backend}
 	c.images.at[i.at.key()] = append(c.images.at[i.at.key()], i)
 	c.bytes += imageBytes(i)
 	c.images.count++
@@ -64,6 +69,9 @@ func (c *Cache) DropImage(v Position) {
 	}
 	c.bytes -= imageBytes(list[i])
 	c.images.count--
+	if n := list[i].restores; n > 0 {
+		c.images.past[v.key()] += n
+	}
 	if list = slices.Delete(list, i, i+1); len(list) == 0 {
 		delete(c.images.at, v.key())
 		return
@@ -79,8 +87,22 @@ func (c *Cache) ForgetImages() {
 		}
 	}
 	clear(c.images.at)
+	clear(c.images.past)
+	clear(c.images.starts)
 	c.images.count = 0
 }
+
+// NoteRestore counts that the group was restored from the checkpoint at v.
+func (c *Cache) NoteRestore(v Position) {
+	v = v.canonical()
+	list := c.images.at[v.key()]
+	if i := slices.IndexFunc(list, func(i image) bool { return slices.Equal(i.at, v) }); i >= 0 {
+		list[i].restores++
+	}
+}
+
+// NoteStart counts that a group was started from nothing, which then stands at n.
+func (c *Cache) NoteStart(n NodeID) { c.images.starts[n]++ }
 
 // Nearest finds the physical checkpoint from which the fewest inputs lead to v. A checkpoint
 // serves v if each of its places is above the place of v in that tree, or is it. If there is none,

@@ -369,7 +369,7 @@ func twinStep(t *rapid.T, c *Cache, w *twin, cur NodeID, h history) (NodeID, his
 	}
 	if rapid.IntRange(0, 3).Draw(t, "image") == 0 {
 		image := fmt.Sprint("image-", next)
-		c.SetImage(Position{next}, image)
+		c.SetImage(Position{next}, image, "criu")
 		w.images[wantNext.key()] = image
 	}
 	at, image, ok := c.Nearest(Position{next})

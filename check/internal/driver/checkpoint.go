@@ -81,7 +81,7 @@ func (s *Session) save(g *groupState) error {
 		return err
 	}
 	d.cost.saves.since(started)
-	d.cache.SetImage(g.at, image.ID)
+	d.cache.SetImage(g.at, image.ID, image.Backend)
 	g.noteSaved()
 	s.Counts.Checkpoints++
 	if image.Backend == ckptd.BackendMemory {
