@@ -28,12 +28,15 @@ import (
 //	{"tandem_recording":1,"package":"./examples/scpto",...}
 //	{"choose":{"goroutine":"1","choice":0}}
 //	{"exchange":{"input":{"kind":"connect","conn":0,"addr":"127.0.0.1:2222"}}}
+//	{"place":{"parent":-1,"sent":["start"],"starts":1}}
+//	{"left_out":17}
 //	{"expect":{"outcome":"panic","event_log":"9f86d081..."}}
 //	{"sha256":"2c26b46b..."}
 type Recording struct {
 	Program   Program
 	Schedule  []Chosen
 	Exchanges []Exchange
+	Cache     *CacheTree // that the execution was found with; nil: it is not known
 	Expect    Expectation
 }
 
@@ -136,8 +139,12 @@ type Expectation struct {
 	Steps string `json:"steps,omitempty"`
 }
 
-// version of the format. Files of other versions are refused.
-const version = 1
+// Versions of the format. The later one has a cache; what has none is written as the earlier one.
+// Files of other versions are refused.
+const (
+	version      = 1
+	versionCache = 2
+)
 
 // maxRecording bounds the size of a recording's file, in bytes.
 const maxRecording = 256 << 20
@@ -146,6 +153,8 @@ const maxRecording = 256 << 20
 type part struct {
 	Choose   *Chosen      `json:"choose,omitempty"`
 	Exchange *Exchange    `json:"exchange,omitempty"`
+	Place    *CachePlace  `json:"place,omitempty"`
+	LeftOut  *int         `json:"left_out,omitempty"`
 	Expect   *Expectation `json:"expect,omitempty"`
 	Sum      string       `json:"sha256,omitempty"`
 }
@@ -206,12 +215,24 @@ func encode(r *Recording) ([]byte, error) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
 	lines.SetEscapeHTML(false)
-	err := lines.Encode(header{version, r.Program})
+	// Earlier versions of Tandem can read what has no cache.
+	format := version
+	if r.Cache != nil {
+		format = versionCache
+	}
+	err := lines.Encode(header{format, r.Program})
 	for i := range r.Schedule {
 		err = errors.Join(err, lines.Encode(part{Choose: &r.Schedule[i]}))
 	}
 	for i := range r.Exchanges {
 		err = errors.Join(err, lines.Encode(part{Exchange: &r.Exchanges[i]}))
+	}
+	// The cache is no part of what a replay does, so it comes after that.
+	if c := r.Cache; c != nil {
+		for i := range c.Places {
+			err = errors.Join(err, lines.Encode(part{Place: &c.Places[i]}))
+		}
+		err = errors.Join(err, lines.Encode(part{LeftOut: &c.LeftOut}))
 	}
 	err = errors.Join(err, lines.Encode(part{Expect: &r.Expect}))
 	if err == nil && text.Len() > maxRecording-1024 {
@@ -277,9 +298,9 @@ func checkFrame(text []byte) (body []byte, err error) {
 		return nil, errors.New("the recording is damaged or cut off in its first line; check the program " +
 			"again")
 	}
-	if mark.Version != version {
-		return nil, fmt.Errorf("the recording has format %d, this Tandem reads format %d; check the "+
-			"program again", mark.Version, version)
+	if mark.Version != version && mark.Version != versionCache {
+		return nil, fmt.Errorf("the recording has format %d, this Tandem reads formats %d and %d; check the "+
+			"program again", mark.Version, version, versionCache)
 	}
 	whole, ended := bytes.CutSuffix(text, []byte("\n"))
 	start := bytes.LastIndexByte(whole, '\n') + 1
@@ -320,13 +341,26 @@ func (r *Recording) add(p part, expectations *int) error {
 		r.Schedule = append(r.Schedule, *p.Choose)
 	case p == part{Exchange: p.Exchange} && p.Exchange != nil:
 		r.Exchanges = append(r.Exchanges, *p.Exchange)
+	case p == part{Place: p.Place} && p.Place != nil:
+		c := r.cache()
+		c.Places = append(c.Places, *p.Place)
+	case p == part{LeftOut: p.LeftOut} && p.LeftOut != nil:
+		r.cache().LeftOut += *p.LeftOut
 	case p == part{Expect: p.Expect} && p.Expect != nil:
 		r.Expect = *p.Expect
 		*expectations++
 	default:
-		return errors.New("want exactly one of choose, exchange and expect")
+		return errors.New("want exactly one of choose, exchange, place, left_out and expect")
 	}
 	return nil
+}
+
+// cache is the cache, which is made with its first line.
+func (r *Recording) cache() *CacheTree {
+	if r.Cache == nil {
+		r.Cache = &CacheTree{}
+	}
+	return r.Cache
 }
 
 // validateFile checks what is in every file, and in no schedule: what is known of one build.
@@ -367,7 +401,7 @@ func (r *Recording) validate() error {
 			return fmt.Errorf("exchange %d: %w", i, err)
 		}
 	}
-	return nil
+	return r.Cache.validate(len(r.Exchanges))
 }
 
 // maxAlternatives is how many alternatives an operation can have.

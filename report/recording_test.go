@@ -70,6 +70,30 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
+// TestSaveAndLoadTheCache: a recording with the I/O cache is of a later format.
+func TestSaveAndLoadTheCache(t *testing.T) {
+	r := example()
+	r.Cache = exampleCache()
+	path, text := saved(t, r)
+	golden.Equal(t, "cache.jsonl", string(text))
+	loaded, err := Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, loaded); diff != "" {
+		t.Errorf("(-saved +loaded):\n%s", diff)
+	}
+}
+
+func exampleCache() *CacheTree {
+	return &CacheTree{LeftOut: 17, Places: []CachePlace{
+		{Parent: -1, Sent: []string{"peers: start"}, Checkpoint: "memory", Restores: 2, Starts: 1},
+		{Parent: 0, Sent: []string{"connect to 127.0.0.1:2222"}, Got: []string{"identification <x>"},
+			Input: 1, Hits: 12},
+		{Parent: 1, Sent: []string{"close"}, Hits: 3},
+	}}
+}
+
 func TestSaveReplacesAFileAndLeavesNothingElse(t *testing.T) {
 	path, _ := saved(t, example())
 	other := example()
@@ -144,6 +168,26 @@ func TestSaveRefusesWhatLoadWouldRefuse(t *testing.T) {
 		{"package and Go version must be named", func(r *Recording) { r.Program.GoVersion = "" }},
 		{`"\xff" is not valid UTF-8`, func(r *Recording) { r.Program.Args = []string{"\xff"} }},
 		{"the outcome must be named", func(r *Recording) { r.Expect.Outcome = "" }},
+		{"place 1 is below place 1", func(r *Recording) {
+			r.Cache = exampleCache()
+			r.Cache.Places[1].Parent = 1
+		}},
+		{"place 1 is below place -1", func(r *Recording) {
+			r.Cache = exampleCache()
+			r.Cache.Places[1].Parent = -1
+		}},
+		{"place 1 is that of input 7, and there are 6", func(r *Recording) {
+			r.Cache = exampleCache()
+			r.Cache.Places[1].Input = 7
+		}},
+		{"place 2 has a negative number", func(r *Recording) {
+			r.Cache = exampleCache()
+			r.Cache.Places[2].Hits = -1
+		}},
+		{"2009 places beside the counterexample", func(r *Recording) {
+			r.Cache = exampleCache()
+			r.Cache.Places = append(r.Cache.Places, make([]CachePlace, 2007)...)
+		}},
 		{"the build and the hash of its event log", func(r *Recording) { r.Expect.EventLog = "" }},
 		{`package "-toolexec=x", want one that does not begin with a dash`,
 			func(r *Recording) { r.Program.Package = "-toolexec=x" }},
@@ -201,8 +245,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"other JSON", []byte(`{"a":1}` + "\n"), "no recording of Tandem"},
 		{"first line broken", []byte(`{"tandem_recording":x}` + "\n"),
 			"damaged or cut off in its first line"},
-		{"other version", bytes.Replace(text, []byte(`recording":1`), []byte(`recording":2`), 1),
-			"format 2, this Tandem reads format 1"},
+		{"other version", bytes.Replace(text, []byte(`recording":1`), []byte(`recording":3`), 1),
+			"format 3, this Tandem reads formats 1 and 2"},
 		{"cut between lines", []byte(body), "cut off"},
 		{"cut in the sum", text[:len(text)-1], "cut off"},
 		{"one byte changed", bytes.Replace(text, []byte("panic"), []byte("Panic"), 1), "its sum is wrong"},

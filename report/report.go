@@ -162,6 +162,10 @@ type Counterexample struct {
 	Failure    Failure
 	Goroutines []Goroutine
 	Steps      []Step // in the order of execution
+	// Inputs are the steps in which the peers were given an input, in order: indices in Steps.
+	Inputs []int
+	// Cache is the I/O cache around the execution; nil: it is not known.
+	Cache *CacheTree
 	// Sources are the parts of source files that the places in it are in.
 	Sources []SourcePart
 	// Outputs are what the program and the peers wrote to standard output and error, in order.

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,6 +110,13 @@ func (h *httpStream) feed(data []byte) []string {
 		return []string{"part of a message, " + textutil.CountOf(size, "byte")}
 	}
 	return lines
+}
+
+// clone implements decoder.
+func (h *httpStream) clone(exchange *httpExchange) decoder {
+	c := *h
+	c.exchange, c.line = exchange, slices.Clone(h.line)
+	return &c
 }
 
 // feedLine takes data up to the end of a line, and acts on the line when it is complete. A line is

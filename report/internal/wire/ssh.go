@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report/internal/words"
@@ -60,6 +61,13 @@ func (s *sshStream) feed(data []byte) []string {
 		}
 	}
 	return lines
+}
+
+// clone implements decoder.
+func (s *sshStream) clone(*httpExchange) decoder {
+	c := *s
+	c.ident = slices.Clone(s.ident)
+	return &c
 }
 
 // feedIdentification takes data up to the end of the identification string. The end is a line feed;

@@ -5,6 +5,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,8 +18,12 @@ import (
 // A decoder tells in words what the bytes of one direction of a connection are. It is fed with
 // the bytes in order, however they are cut, and answers with a line or more for each piece. It
 // accepts any bytes and holds a bounded number of them.
+//
+// A clone goes on from the same state, and shares nothing with the original. The exchange is that
+// of its own connection.
 type decoder interface {
 	feed(data []byte) []string
+	clone(exchange *httpExchange) decoder
 }
 
 // maxConnections bounds the connections whose messages are decoded; those of later ones are only
@@ -30,23 +35,37 @@ const maxConnections = 1000
 type Decoders map[int]*conversation
 
 // conversation decodes both directions of one connection.
-type conversation struct{ toPeer, fromPeer decoder }
+type conversation struct {
+	toPeer, fromPeer decoder
+	exchange         *httpExchange // of both directions
+}
 
 // newConversation takes either end for the client: the peer may be it. So each direction may turn
 // out to hold requests or responses.
 func newConversation() *conversation {
 	exchange := &httpExchange{}
-	direction := func() decoder {
-		return &undecided{candidates: []candidate{
-			{matchesPrefix("SSH-"), func() decoder { return &sshStream{} }},
-			{matchesPrefix("HTTP/1."), func() decoder {
-				return &httpStream{exchange: exchange,
-					response: true}
-			}},
-			{matchesRequestLine, func() decoder { return &httpStream{exchange: exchange} }},
-		}}
+	direction := func() decoder { return &undecided{candidates: candidates(exchange)} }
+	return &conversation{toPeer: direction(), fromPeer: direction(), exchange: exchange}
+}
+
+// candidates are the protocols that a direction of a connection may be in.
+func candidates(exchange *httpExchange) []candidate {
+	return []candidate{
+		{matchesPrefix("SSH-"), func() decoder { return &sshStream{} }},
+		{matchesPrefix("HTTP/1."), func() decoder { return &httpStream{exchange: exchange, response: true} }},
+		{matchesRequestLine, func() decoder { return &httpStream{exchange: exchange} }},
 	}
-	return &conversation{toPeer: direction(), fromPeer: direction()}
+}
+
+// Clone is a copy that goes on from the same state: another execution may.
+func (d Decoders) Clone() Decoders {
+	// Both directions of a connection must share the copy of its exchange.
+	clone := make(Decoders, len(d))
+	for conn, c := range d {
+		exchange := &httpExchange{slices.Clone(c.exchange.head), c.exchange.upgraded}
+		clone[conn] = &conversation{c.toPeer.clone(exchange), c.fromPeer.clone(exchange), exchange}
+	}
+	return clone
 }
 
 // Describe says what the bytes of a message are and what else happened. There is at least one line
@@ -150,6 +169,15 @@ func (u *undecided) feed(data []byte) []string {
 	return raw{}.feed(data)
 }
 
+// clone implements decoder.
+func (u *undecided) clone(exchange *httpExchange) decoder {
+	c := &undecided{candidates: candidates(exchange), start: slices.Clone(u.start)}
+	if u.decided != nil {
+		c.decided = u.decided.clone(exchange)
+	}
+	return c
+}
+
 // matchesPrefix looks for a certain beginning. Perhaps means that the stream is too short to tell.
 func matchesPrefix(prefix string) func([]byte) match {
 	return func(start []byte) match {
@@ -179,6 +207,9 @@ func matchesRequestLine(start []byte) match {
 // raw describes bytes of no known protocol: text as text, in rows that end where its lines do, and
 // anything else by its first bytes.
 type raw struct{}
+
+// clone implements decoder: there is no state.
+func (raw) clone(*httpExchange) decoder { return raw{} }
 
 // Bounds of what is shown.
 const (
