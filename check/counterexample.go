@@ -5,9 +5,12 @@ import (
 	"fmt"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -20,6 +23,7 @@ type explainer struct {
 	config   *executor.Config
 	executor *executor.Executor
 	blame    func(log *sut.Log) (tests []string) // that a violation is one of
+	visited  *visited
 }
 
 // explainAll adds violations to a result. Each violation is shrunk first: the shorter schedule is
@@ -79,6 +83,10 @@ func (e *explainer) explain(v *violation, result *Result) error {
 		shown.Run.Args = v.tests
 	}
 	rec := recording(e.options, log, exchanges)
+	if rec.Cache, err = e.cache(exchanges, len(result.Violations)); err != nil {
+		return err
+	}
+	shown.Cache = rec.Cache
 	shown.Schedule = scheduleOf(e.options.Program, rec)
 	shown.Summary.Executions = v.executions
 	summary := shown.Summary
@@ -105,4 +113,50 @@ func preemptions(w *sut.Worker, s sut.Schedule, answers func() sut.Peers,
 		list = append(list, x.Preempts)
 	}
 	return list, nil
+}
+
+// visited is which places of the I/O cache executions have come by that were reported to the
+// search. What several workers run beside is not counted, so the counts are those of one worker.
+// The lock of the search guards it.
+type visited struct {
+	ends  []uint32 // of each place, how many executions ended there
+	known int      // nodes that the cache had before
+}
+
+// add counts where executions have ended. The list may be nil.
+func (v *visited) add(ends *execution.Ends) {
+	if ends == nil {
+		return
+	}
+	// Places are numbered without gaps, and most of them are ends sooner or later.
+	for _, n := range *ends {
+		for int(n) >= len(v.ends) {
+			v.ends = append(v.ends, 0)
+		}
+		v.ends[n]++
+	}
+}
+
+// A check of which many violations are kept has the cache in the first ones only: it takes some
+// 100 KB in each.
+const treesKept = 10
+
+// cache is the I/O cache around a violation; nil if there are no peers, or it is not one of the
+// first ones. The exchanges are those of the violation, whose place in the result is index. The
+// error is one of reading the cache.
+func (e *explainer) cache(exchanges []driver.Exchange, index int) (*report.CacheTree, error) {
+	if e.config.Peers == nil || index >= treesKept {
+		return nil, nil
+	}
+	// The way of the violation is in the cache by now: it has been run with it.
+	view := iocache.View{Ends: e.visited.ends, Known: e.visited.known, Most: report.MaxPlaces}
+	// An input that reached nobody has led to where the one before it did.
+	for _, x := range exchanges {
+		view.Path = append(view.Path, x.Place)
+	}
+	s, answers, err := e.config.Peers.Snapshot(view)
+	if err != nil {
+		return nil, err
+	}
+	return narrate.CacheTree(s, answers), nil
 }

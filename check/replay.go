@@ -176,6 +176,7 @@ func (r *replaying) show(schedule sut.Schedule, log *sut.Log) (*report.Counterex
 	// Nothing was searched here, so counts would say nothing. What was assumed in the search is not
 	// recorded either: the violation does not rest on it.
 	shown := narrate.Counterexample(r.program, log, peers.Given(), preempting)
+	shown.Cache = rec.Cache
 	shown.Run = report.Run{
 		Package: rec.Program.Package, Args: rec.Program.Args, Verdict: report.Violated,
 		Reason:      "as recorded",

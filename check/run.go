@@ -26,6 +26,7 @@ type run struct {
 	saver    *saver     // nil: the check is not saved
 	clock    clock
 	replayed string // what became of the schedule of tandem.Replay; empty: there is none
+	visited  visited
 }
 
 // newRun starts what takes part in a check. On an error nobody has to be closed. The group starts
@@ -50,6 +51,7 @@ func newRun(ctx context.Context, o Options, in interest) (*run, error) {
 			r.config.Auditor = newAuditor(ctx, o, r.peers)
 		}
 		r.config.Peers = r.peers
+		r.visited.known = r.peers.Cache().Stats().Nodes
 	}
 	var err error
 	r.executor, err = executor.New(ctx, r.config, 0)
@@ -168,6 +170,7 @@ func (r *run) pool() *pool.Pool {
 // Account implements pool.Ledger.
 func (r *run) Account(result *execution.Result) error {
 	r.config.Dials.Add(result.Dialled)
+	r.visited.add(result.Ends)
 	return r.found.account(result)
 }
 
@@ -254,5 +257,5 @@ func (r *run) known() *Result {
 // explainer shows what happens in violations.
 func (r *run) explainer() *explainer {
 	return &explainer{ctx: r.ctx, options: &r.options, config: r.config, executor: r.executor,
-		blame: r.found.blame}
+		blame: r.found.blame, visited: &r.visited}
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
@@ -108,6 +109,29 @@ func (d *Driver) OnRecord(f func(iocache.Entry)) { d.record = append(d.record, f
 
 // Cache is where the answers are. Only one goroutine may use it, while no session is in use.
 func (d *Driver) Cache() *iocache.Cache { return d.cache }
+
+// Snapshot shows the cache as iocache.SnapshotOf does, with the exchange that led to each place.
+// Where no input did, it is empty. Exchanges share memory with the cache, and must not be modified.
+// It waits for an exchange that is under way. The error is one of reading answers that were put on
+// disk.
+func (d *Driver) Snapshot(v iocache.View) (*iocache.Snapshot, []Exchange, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s, err := iocache.SnapshotOf(d.cache, v)
+	if err != nil {
+		return nil, nil, err
+	}
+	exchanges := make([]Exchange, len(s.Places))
+	// Narration takes exchanges, so each place gets one, as if it had just been given.
+	for i, p := range s.Places {
+		x := &exchanges[i]
+		x.Input, x.Place = p.Input, p.Node
+		x.Answer = model.Answer{Reaction: p.Reaction, Conn: p.Input.Conn}
+		x.Answer.First = p.Connections - len(p.Reaction.Opened)
+		namePeers(d.spec.Peers, x)
+	}
+	return s, exchanges, nil
+}
 
 // Standing is where the group that was needed last stands; nil: nowhere. Tests compare it with what
 // a strategy was told.

@@ -166,6 +166,7 @@ func (s *Session) start(g *groupState) (reads ckptd.Reads, err error) {
 	d.cost.starts.since(started)
 	// Its place is the one after the choice of a behaviour.
 	g.start(group, s.started)
+	d.cache.NoteStart(s.started)
 	d.recordOutput(g, s.started)
 	if reads, err = group.Reads(); err != nil {
 		return reads, err
@@ -194,6 +195,7 @@ func (s *Session) restore(g *groupState, at iocache.Position, image string) erro
 		return err
 	}
 	s.Counts.Restores++
+	d.cache.NoteRestore(at)
 	d.cost.returns++
 	s.Counts.RestoreTime += time.Since(started)
 	// The history has to match the image. It decides which sockets exist.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
@@ -73,6 +74,7 @@ func (c *Counts) note(e watch.Effort) {
 // exchange may be kept.
 type Exchange struct {
 	Input    model.Input
+	Place    iocache.NodeID // of the cache, where the input led to, or an earlier one; 0: not known
 	Answer   model.Answer
 	Cached   bool
 	Restored string // how the group was brought back before it gave the answer; empty: it was not
@@ -170,7 +172,7 @@ func (s *Session) Exchange(in model.Input) (model.Answer, error) {
 		s.Counts.Hits++
 	}
 	// The origin is recorded with the answer, so a later hit can still name it.
-	x := Exchange{Input: input, Restored: s.d.origin[s.cursor.Node()]}
+	x := Exchange{Input: input, Place: s.cursor.Node(), Restored: s.d.origin[s.cursor.Node()]}
 	x.Answer = model.Answer{Reaction: served, Conn: input.Conn}
 	s.noteClients(&x)
 	if s.watch != nil {
@@ -382,19 +384,24 @@ func (s *Session) noteClients(x *Exchange) {
 	for k := range x.Answer.Opened {
 		s.connections = append(s.connections, s.d.naming.opened(x.Input.Name, k))
 	}
-	group := s.d.spec.Peers
+	s.clients -= len(x.Answer.Ended)
+	x.Answer.Clients = s.clients
+	namePeers(s.d.spec.Peers, x)
+	for _, e := range x.Answer.Ended {
+		// Of several clients that failed, the first decides.
+		if x.Answer.Failure == "" {
+			x.Answer.Failure = s.d.spec.Peers[e.Peer].Contradicts(unix.WaitStatus(e.Status))
+		}
+	}
+}
+
+// namePeers names the peers that an answer tells of. Answers have their numbers in the group.
+func namePeers(group []peers.Peer, x *Exchange) {
 	if t := x.Answer.Time; t.Due > 0 && t.Peer < len(group) {
 		x.TimerOf = group[t.Peer].Name
 	}
-	s.clients -= len(x.Answer.Ended)
-	x.Answer.Clients = s.clients
 	for _, e := range x.Answer.Ended {
-		status := unix.WaitStatus(e.Status)
-		x.Ended = append(x.Ended, End{group[e.Peer].Name, status})
-		// Of several clients that failed, the first decides.
-		if x.Answer.Failure == "" {
-			x.Answer.Failure = group[e.Peer].Contradicts(status)
-		}
+		x.Ended = append(x.Ended, End{group[e.Peer].Name, unix.WaitStatus(e.Status)})
 	}
 }
 

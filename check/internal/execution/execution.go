@@ -5,6 +5,7 @@ package execution
 import (
 	"github.com/tandem-mc/tandem/check/internal/dials"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -20,7 +21,13 @@ type Result struct {
 	Checked   bool         // it was run twice more
 	Counts    Counts       // of work with the peers
 	Dialled   *dials.Notes // if they were news when it ran; else nil
+	Ends      *Ends        // where it has ended in the I/O cache; nil if there are no peers
 }
+
+// Ends are the places of the I/O cache where executions have ended: each in one, or in connection
+// scope in one of each tree. All that is above was passed on the way. So this is enough to tell how
+// often each input was given.
+type Ends []iocache.NodeID
 
 // LimitKind is the kind of the first execution that a limit cut off. No other kind is like it.
 func LimitKind(limit string) string { return "cut off" + limit }

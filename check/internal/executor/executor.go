@@ -184,6 +184,7 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	if err != nil {
 		return explore.Execution{}, nil, err
 	}
+	ends := x.ends() // before others are run
 	from := translate.SourceOf(x.worker)
 	// The translator must not reuse its last execution then.
 	if checked {
@@ -210,10 +211,21 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 		return explore.Execution{}, nil, err
 	}
 	r, err := x.find(log, translated.Outcome, known)
-	if r.Checked, r.Counts, r.Dialled = checked, x.counts, dialled; r == (execution.Result{}) {
+	r.Checked, r.Counts, r.Dialled, r.Ends = checked, x.counts, dialled, ends
+	if r == (execution.Result{}) {
 		return translated, nil, err
 	}
 	return translated, &r, err
+}
+
+// ends is where the last execution has ended in the I/O cache.
+func (x *Executor) ends() *execution.Ends {
+	if x.session == nil {
+		return nil
+	}
+	at, _ := x.session.At()
+	ends := execution.Ends(slices.Clone(at))
+	return &ends
 }
 
 // runOne runs a schedule, and if it is to be checked, once and again. A diverged execution is not

@@ -393,6 +393,7 @@ func (n *narrator) exchange() {
 	n.exchanges = n.exchanges[1:]
 	s := &n.result.Steps[len(n.result.Steps)-1]
 	s.IO = append(s.IO, n.networks.messages(x)...)
+	n.result.Inputs = append(n.result.Inputs, len(n.result.Steps)-1)
 	s.Cached = x.Cached
 	n.result.PeerTimer = timerLeft(&x) // unless something follows
 	for _, w := range x.Wrote {

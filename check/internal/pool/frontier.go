@@ -169,6 +169,9 @@ func (f *frontier) merge(j *job) bool {
 		f.work.wasNotMerged(j, f.Search.Forecast())
 		return true
 	}
+	if len(t.ended) > 0 {
+		t.results = append(t.results, &execution.Result{Ends: &t.ended})
+	}
 	for _, r := range t.results {
 		if err := f.account(r); err != nil {
 			f.work.stop(err)

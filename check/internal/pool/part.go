@@ -22,6 +22,7 @@ type part struct {
 	counts     execution.Counts
 	results    []*execution.Result // but for those that are nothing but counts, in order
 	dials      dials.Set           // of these
+	ended      execution.Ends      // of those that are nothing but counts
 	failed     bool                // nobody can go on with it, and the search is to find out why
 
 	// Guarded by the coordinator:
@@ -103,6 +104,9 @@ func (t *part) note(outcome explore.Outcome, f *execution.Result) (ends bool) {
 		return f.Kept != nil
 	}
 	t.counts.Add(f.Counts)
+	if f.Ends != nil {
+		t.ended = append(t.ended, *f.Ends...)
+	}
 	if f.Checked {
 		t.counts.SelfChecked++
 	}
