@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -156,6 +157,8 @@ const (
 	selected = `document.querySelector(".row.selected .no")?.textContent`
 	heading  = `document.querySelector("#detail h2")?.textContent`
 	count    = `document.getElementById("count").textContent`
+	place    = `document.activeElement.closest(".node")?.querySelector(".no").textContent`
+	places   = `[...document.querySelectorAll(".node .no")].map(e => e.textContent).join(" ")`
 )
 
 // TestPageInBrowser: a reader opens a page, filters, steps, searches, follows arrows, opens folds,
@@ -204,6 +207,124 @@ func TestPageInBrowser(t *testing.T) {
 	}
 }
 
+// TestTyping: what is typed into the filter leaves the steps with all of the words, also those that
+// are folded, and is no key for anything else. Escape leaves the field.
+func TestTyping(t *testing.T) {
+	b := open(t, sample(), 1400, 900, "")
+	// Not b.key: Chromium's protocol types the letter into the field, too; a keyboard does not.
+	b.run(`document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "f", bubbles: true }))`)
+	b.do(chromedp.KeyEvent("lock job"))
+	b.is(`document.getElementById("filter").value`, "lock job")
+	b.is(count, "0 of 31 steps, 5 idle lanes hidden")
+	for range " job" {
+		b.do(chromedp.KeyEvent(kb.Backspace))
+	}
+	b.is(count, "10 of 31 steps, 2 idle lanes hidden")
+	b.do(chromedp.KeyEvent(" redis"))
+	b.is(count, "5 of 31 steps, 4 idle lanes hidden")
+	b.is(`document.getElementById("detail").textContent`, "")
+	b.key(kb.Escape)
+	b.key("j")
+	b.is(heading, "Step 4")
+	b.settled()
+}
+
+// TestCacheInBrowser: a reader opens the I/O cache, sees the way of the counterexample, goes from a
+// place to its step and back, and opens and closes branches, with a mouse and with keys.
+func TestCacheInBrowser(t *testing.T) {
+	for _, width := range []int64{1400, 400} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			b := open(t, sample(), width, 900, "")
+			b.is(`document.querySelector("#cache summary").textContent`,
+				"I/O cache: 11 inputs, 4 checkpoints, 3 restores")
+			b.click("#cache summary")
+			b.is(places, "1 2 3 4 5 6-9 10 11 12")
+			b.is(`[...document.querySelectorAll(".node.path .no")].map(e => e.textContent).join(" ")`,
+				"1 2 5 6-9 10")
+			b.is(`document.querySelectorAll(".node")[6].textContent`, "10piece 5 of a request"+
+				"← HTTP/1.1 200 OK (head of 38 bytes), body, 5 bytes20 hitscheckpoint (CRIU), "+
+				"restored 3 timesstep 27")
+			b.is(`document.querySelector("#cache > div").textContent.includes("1,234 more inputs")`, "true")
+			b.run(`document.getElementById("cache").scrollIntoView()`)
+			b.picture(fmt.Sprintf("%d-cache-light", width))
+			b.checkContrast()
+			b.run(`document.querySelectorAll(".node")[6].querySelector("a").click()`)
+			b.is(heading, "Step 27")
+			b.run(`[...document.querySelectorAll("#detail a")].find(a => a.hash === "#place-10").click()`)
+			b.is(place, "10")
+			b.cacheKeys()
+			b.click("#theme")
+			b.run(`document.getElementById("cache").scrollIntoView()`)
+			b.checkContrast()
+			b.picture(fmt.Sprintf("%d-cache-dark", width))
+			b.run(`document.querySelectorAll(".node")[1].click()`)
+			b.is(heading, "Step 1")
+			b.is(`document.documentElement.scrollWidth <= innerWidth`, "true")
+			b.settled()
+		})
+	}
+}
+
+// cacheKeys uses the I/O cache without a mouse, from place 10 on.
+func (b *browser) cacheKeys() {
+	b.t.Helper()
+	b.key(kb.ArrowUp)
+	b.is(place, "6-9")
+	b.key(kb.ArrowRight)
+	b.is(places, "1 2 3 4 5 6-9 6 7 8 9 10 11 12")
+	b.key("j")
+	b.is(place, "6")
+	b.key(kb.Enter)
+	b.is(heading, "Step 27")
+	b.run(`location.hash = "#place-3"`)
+	b.is(place, "3")
+	b.key(kb.ArrowLeft)
+	b.is(places, "1 2 3 5 6-9 6 7 8 9 10 11 12")
+	b.run(`location.hash = "#place-4"`)
+	b.is(place, "4")
+	b.key(kb.Home)
+	b.is(place, "1")
+	b.key("k")
+	b.is(place, "1")
+	b.key(kb.End)
+	b.is(place, "12")
+}
+
+// TestLargeCache: of a large cache what leaves the way of the counterexample is closed at first.
+// All of it is in a page of bounded size, and a place deep inside is found.
+func TestLargeCache(t *testing.T) {
+	c := sample()
+	c.Cache = &report.CacheTree{Places: []report.CachePlace{{Parent: -1, Sent: []string{"peers: start"}}}}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := 1; i <= report.MaxPlaces; i++ {
+		c.Cache.Places = append(c.Cache.Places, report.CachePlace{Parent: max(0, i-1-random.IntN(9)),
+			Sent: []string{fmt.Sprintf("%x, 120 bytes", random.Uint64())}, Hits: random.IntN(1000)})
+	}
+	text := htmlOf(t, c)
+	if len(text) > 300_000 {
+		t.Errorf("the page has %d bytes", len(text))
+	}
+	b := openPage(t, text, 1400, 900, "#place-1777")
+	b.is(place, "1777")
+	b.picture("large-cache")
+	b.is(`document.querySelectorAll(".node").length < 1000`, "true")
+	b.settled()
+}
+
+// TestWithoutCache: a program without peers has no cache, and an old file of one with peers says
+// that it does not have it.
+func TestWithoutCache(t *testing.T) {
+	c := sample()
+	c.Cache = nil
+	b := open(t, c, 1400, 900, "")
+	b.click("#cache summary")
+	b.is(`document.querySelector("#cache > div").textContent.startsWith("It is not in the file")`, "true")
+	c.Inputs = nil
+	b = open(t, c, 1400, 900, "")
+	b.is(`document.getElementById("cache")`, "null")
+	b.settled()
+}
+
 // folds opens a fold and closes it.
 func (b *browser) folds() {
 	b.t.Helper()
@@ -235,6 +356,7 @@ func TestArrowIsFollowed(t *testing.T) {
 // TestMarkupDoesNotAct: whatever the program and the peers write, it is shown as text.
 func TestMarkupDoesNotAct(t *testing.T) {
 	b := open(t, hostile(), 1400, 900, "")
+	b.click("#cache summary")
 	b.run(`(() => {
 		const key = k => document.dispatchEvent(Object.defineProperty(new KeyboardEvent("keydown",
 			{ key: k }),

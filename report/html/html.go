@@ -26,7 +26,8 @@ import (
 var assets embed.FS
 
 // modules of the script, in their order. They share one scope.
-var modules = []string{"data.js", "rows.js", "lanes.js", "detail.js", "view.js", "main.js"}
+var modules = []string{"data.js", "rows.js", "lanes.js", "detail.js", "view.js", "cache.js",
+	"main.js"}
 
 // frame escapes everything that a counterexample brings along.
 var frame = template.Must(template.ParseFS(assets, "assets/page.html"))

@@ -101,7 +101,33 @@ func sample() *report.Counterexample {
 	add(sampleStep(3, "panic", "", 13, report.Lifetime))
 	c.Outputs = []report.Output{{Step: len(c.Steps) - 5, Wrote: report.Wrote{Peer: "redis",
 		Text: []byte("Accepted 127.0.0.1:51514\n")}}}
+	c.Inputs, c.Cache = []int{0, len(c.Steps) - 5}, sampleCache()
 	return c
+}
+
+// sampleCache is the cache of the sample: the request was answered piece by piece, and others did
+// something else before it and after it.
+func sampleCache() *report.CacheTree {
+	tree := &report.CacheTree{LeftOut: 1234, Places: []report.CachePlace{
+		{Parent: -1, Sent: []string{"peers: start"}, Checkpoint: "memory", Starts: 1},
+		{Parent: 0, Sent: []string{"connect to 127.0.0.1:6379"}, Input: 1, Hits: 30, Checkpoint: "memory"},
+	}}
+	add := func(p report.CachePlace) int {
+		tree.Places = append(tree.Places, p)
+		return len(tree.Places) - 1
+	}
+	last := 1
+	for i := range 6 {
+		last = add(report.CachePlace{Parent: last, Sent: []string{fmt.Sprintf("piece %d of a request", i)},
+			Input: 2, Hits: 20})
+	}
+	tree.Places[last].Got = []string{"HTTP/1.1 200 OK (head of 38 bytes)", "body, 5 bytes"}
+	tree.Places[last].Checkpoint, tree.Places[last].Restores = "criu", 3
+	add(report.CachePlace{Parent: last, Sent: []string{"close"}, Hits: 2})
+	add(report.CachePlace{Parent: last, Sent: []string{"end of stream"}, Hits: 5})
+	quit := add(report.CachePlace{Parent: 1, Sent: []string{`"QUIT\r\n", 6 bytes`}, Hits: 7})
+	add(report.CachePlace{Parent: quit, Sent: []string{"close"}, Hits: 6, Checkpoint: "criu"})
+	return tree
 }
 
 // hostile is a counterexample whose every string has markup.
@@ -126,6 +152,10 @@ func hostile() *report.Counterexample {
 	}
 	c.Outputs = []report.Output{{Step: 1, Wrote: report.Wrote{Peer: markup, Text: []byte(markup)}}}
 	c.Sources = []report.SourcePart{{File: markup, First: 1, Lines: []string{markup}}}
+	for i := range c.Cache.Places {
+		p := &c.Cache.Places[i]
+		p.Sent, p.Got, p.Checkpoint = []string{markup}, []string{markup, markup}, markup
+	}
 	return c
 }
 

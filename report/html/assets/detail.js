@@ -11,8 +11,9 @@ function make(name, kind, text, parent) {
   return e;
 }
 
-// showDetail shows a step. go is called with another step that is clicked.
-function showDetail(pane, data, step, go, close) {
+// showDetail shows a step. go is called with another step that is clicked. place is the place of the
+// I/O cache that the step led to; -1: there is none.
+function showDetail(pane, data, step, place, go, close) {
   pane.replaceChildren();
   pane.scrollTop = 0;
   const t = data.templates[data.template[step]], lane = data.lanes[data.lane[step]];
@@ -38,6 +39,11 @@ function showDetail(pane, data, step, go, close) {
   if (data.leads[step] >= 0) link("leads to", data.leads[step]);
   showCalls(pane, data, t);
   showNotes(pane, data, step);
+  if (place >= 0) {
+    const a = make("a", "", "place " + (place + 1), make("p", "", "leads to ", pane));
+    a.href = "#place-" + (place + 1);
+    a.parentElement.append(" of the I/O cache");
+  }
 }
 
 // showCalls shows the calls that are known, and the source of the one that is chosen: at first that

@@ -38,10 +38,12 @@ async function main() {
     history.replaceState(null, "", "#step-" + numberOf(data, step));
     const was = work.classList.contains("detailed");
     work.classList.add("detailed");
-    showDetail(pane, data, step, view.go, close);
+    showDetail(pane, data, step, cache.placeOf(numberOf(data, step)), view.go, close);
     if (!was) { view.resize(); view.scrollTo(view.selected); view.render(); }
   };
   const view = newView(data, schedule, onSelect);
+  const toStep = step => { work.scrollIntoView(); view.go(step); };
+  const cache = newCache(data, byId("rest"), toStep);
 
   const fill = () => {
     const filter = newFilter(data, byId("filter").value, byId("kind").value, view.only);
@@ -99,6 +101,7 @@ async function main() {
   };
   document.addEventListener("keydown", event => {
     const typing = event.target.closest("input[type=search], select");
+    if (event.defaultPrevented) return; // it was for the I/O cache
     if (event.ctrlKey || event.altKey || event.metaKey || typing && event.key !== "Escape") return;
     if (typing) { event.target.blur(); return; }
     if (Object.hasOwn(keys, event.key)) { event.preventDefault(); keys[event.key](); }
@@ -106,7 +109,9 @@ async function main() {
 
   const follow = () => {
     const link = /^#step-(\d+)$/.exec(location.hash);
-    if (link) { work.scrollIntoView(); view.go(stepOf(data, Number(link[1]))); }
+    if (link) toStep(stepOf(data, Number(link[1])));
+    const place = /^#place-(\d+)$/.exec(location.hash);
+    if (place) cache.go(Number(place[1]) - 1);
   };
   addEventListener("hashchange", follow);
   addEventListener("resize", later(() => { view.resize(); view.render(); }));

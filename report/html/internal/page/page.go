@@ -28,6 +28,8 @@ type Page struct {
 	// all.
 	Gap     int `json:"gap"`
 	Omitted int `json:"omitted"`
+	// Cache is the I/O cache around the counterexample; nil: there were no peers.
+	Cache *Cache `json:"cache"`
 
 	// The columns of steps: index of a template, index of a string, index of a lane, and how many
 	// steps ago that was which this step had to come after; 0: none.
@@ -129,6 +131,7 @@ func Of(c *report.Counterexample, most int, key map[int]bool) *Page {
 	b.page.After = arrows(b.steps, goroutineNames(c))
 	b.notes(c)
 	b.page.Folds = b.folds()
+	addCache(b, c)
 	b.page.Sources = sources(c.Sources)
 	return &b.page
 }
