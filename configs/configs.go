@@ -232,18 +232,30 @@ func Load(file string) (Config, error) {
 	})
 }
 
-// LoadFrom reads the file tandem.yaml in a directory. Where there is none, Default holds, also if
-// the directory is none. A file that is there and cannot be read is an error.
+// Files are the names of a configuration in the directory of a package. At most one is there.
+var Files = []string{"tandem.yaml", "tandem.yml"}
+
+// LoadFrom reads the configuration in a directory: see Files. Where there is none, Default holds,
+// also if the directory is none. A file that is there and cannot be read is an error, and so are
+// two of them.
 func LoadFrom(dir string) (Config, error) {
-	file := filepath.Join(dir, "tandem.yaml")
-	_, err := os.Stat(file)
-	switch {
-	case err == nil:
-		return Load(file)
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+	found := ""
+	for _, name := range Files {
+		file := filepath.Join(dir, name)
+		switch _, err := os.Stat(file); {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+			continue
+		case err != nil:
+			return Default(), err
+		case found != "":
+			return Default(), fmt.Errorf("%s and %s are both there: remove one of them", found, file)
+		}
+		found = file
+	}
+	if found == "" {
 		return Default(), nil
 	}
-	return Default(), err
+	return Load(found)
 }
 
 // Validate checks the values that the command line may have changed since Load. The error is an

@@ -216,4 +216,17 @@ func TestLoadFrom(t *testing.T) {
 	if _, err := LoadFrom(dir); err == nil || !strings.Contains(err.Error(), "tandem.yaml:1: workers: ") {
 		t.Errorf("with a wrong file: %v", err)
 	}
+	other := filepath.Join(dir, "tandem.yml")
+	if err := os.WriteFile(other, []byte("workers: 2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadFrom(dir); err == nil || !strings.Contains(err.Error(), "are both there: remove one") {
+		t.Errorf("with two files: %v", err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := LoadFrom(dir); err != nil || c.Workers != 2 {
+		t.Errorf("with the other name: %+v, %v", c, err)
+	}
 }

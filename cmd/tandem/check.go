@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -31,14 +33,16 @@ type oneCheck struct {
 func checkCommand() *cobra.Command {
 	var f oneCheck
 	c := &cobra.Command{
-		Use:   "check PACKAGE [-- ARGS]",
+		Use:   "check [PACKAGE] [-- ARGS]",
 		Short: "Explore the schedules of a program",
 		Long: `Builds the program and runs it again and again, each time with another schedule of its
 goroutines, until one run fails or every schedule is covered. A run fails if the program panics,
 ends with a fatal error of the runtime or an exit code other than zero, deadlocks, loops for ever
 (livelock), violates an assertion, or has a data race. Such a run is made simpler, shown step by
-step, and kept in a file that tandem replay runs again.`,
-		Example: "  tandem check ./examples/scpto -c examples/scpto/tandem.yaml\n" +
+step, and kept in a file that tandem replay runs again. Without a package it is the program in the
+working directory.`,
+		Example: "  tandem check\n" +
+			"  tandem check ./examples/scpto -c examples/scpto/tandem.yaml\n" +
 			"  tandem check ./cmd/client -- -addr 127.0.0.1:8080\n" +
 			"  tandem check --resume client-20260102-150405-4711",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -49,12 +53,16 @@ step, and kept in a file that tandem replay runs again.`,
 					"leave them out")
 			case f.resume != "":
 				return f.goOn(c)
-			case len(args) == 0:
-				return errors.New("name a package; or go on with a saved run: --resume RUN")
 			case dash > 1 || dash < 0 && len(args) > 1:
-				return errors.New("name one package; arguments of the program come after --")
+				return onePackage(c, args)
+			case len(args) == 0 || dash == 0:
+				args = append([]string{"."}, args...)
 			}
-			return f.run(c, args[0], args[1:], nil)
+			pkg, err := enter(c.ErrOrStderr(), c.Flags(), args[0])
+			if err != nil {
+				return err
+			}
+			return f.run(c, pkg, args[1:], nil)
 		},
 	}
 	p := c.Flags()
@@ -73,7 +81,26 @@ step, and kept in a file that tandem replay runs again.`,
 		"how many distinct violations to look for: `n` or all; of several, each has a file of its own")
 	p.BoolVar(&f.json, "json", false,
 		"print the result as JSON, with all counterexamples; see docs/machines.md")
+	fileFlags(p, "out", "cache", "run")
+	c.SetFlagErrorFunc(unknownFlag)
 	return c
+}
+
+// unknownFlag is the error of a flag that a command does not have, or whose value is wrong. It may
+// be one of the program: go run takes those without two dashes, and users are used to it. Nobody
+// can tell which, so the error names both ways on.
+func unknownFlag(c *cobra.Command, err error) error {
+	return fmt.Errorf("%w; flags of the program come after --, and %s --help lists the others", err,
+		c.CommandPath())
+}
+
+// onePackage is the error of arguments that are no package, and are not after two dashes.
+func onePackage(c *cobra.Command, args []string) error {
+	if len(args) == 0 || c.ArgsLenAtDash() == 0 {
+		return errors.New("name a package")
+	}
+	return fmt.Errorf("name one package; arguments of the program come after --: %s %s -- %s",
+		c.CommandPath(), args[0], strings.Join(args[1:], " "))
 }
 
 // run checks a package, or goes on with a saved run of it. All that can be wrong with flags and

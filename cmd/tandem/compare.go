@@ -49,9 +49,13 @@ with the reason, and the others go on. Otherwise the exit code is that of the ve
 			// Unlike tandem check, this command always needs a package.
 			dash := c.ArgsLenAtDash()
 			if len(args) == 0 || dash == 0 || dash > 1 || dash < 0 && len(args) > 1 {
-				return errors.New("name one package; arguments of the program come after --")
+				return onePackage(c, args)
 			}
-			return f.run(c, args[0], args[1:])
+			pkg, err := enter(c.ErrOrStderr(), c.Flags(), args[0])
+			if err != nil {
+				return err
+			}
+			return f.run(c, pkg, args[1:])
 		},
 	}
 	p := c.Flags()
@@ -67,6 +71,8 @@ with the reason, and the others go on. Otherwise the exit code is that of the ve
 	p.StringVar(&f.csv, "csv", "", "write the table to `file` as comma-separated values")
 	p.StringVar(&f.svg, "svg", "", "draw the table to `file` as bars")
 	p.StringVar(&f.html, "html", "", "write the table, with the bars, to `file` as an HTML page")
+	fileFlags(p, "csv", "svg", "html")
+	c.SetFlagErrorFunc(unknownFlag)
 	return c
 }
 

@@ -86,6 +86,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 		"configuration `file` (default: tandem.yaml in the directory of the package, if there is one)")
 	p.StringVar(&f.ckptd, "ckptd", "",
 		"use the shared checkpoint daemon that listens at `socket` (see tandem ckptd)")
+	fileFlags(p, "config", "ckptd")
 	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf("how much memory, in `MiB`, "+
 		"checkpoints of the peers and their files may take (default %d)", d.CheckpointMib))
 	p.StringVar(&f.search.Name, "search", "auto",

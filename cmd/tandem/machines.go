@@ -38,6 +38,7 @@ func (f *formats) register(p *pflag.FlagSet) {
 		"write counterexamples to `directory`, which is made; none is replaced that is of something else")
 	p.BoolVar(&f.github, "github", false, "print annotations for GitHub Actions, and add to the summary "+
 		"of the step (default: where GITHUB_ACTIONS is true)")
+	fileFlags(p, "junit", "sarif", "out-dir")
 }
 
 // begin refuses files that cannot be written, before anything runs. From here to end, GitHub takes

@@ -58,6 +58,13 @@ explored together, which also finds what goes wrong between them.`,
 			if len(patterns) == 0 {
 				patterns = []string{"."}
 			}
+			if len(patterns) == 1 { // several may be of several modules
+				there, err := enter(c.ErrOrStderr(), c.Flags(), patterns[0])
+				if err != nil {
+					return err
+				}
+				patterns[0] = there
+			}
 			return f.run(c, patterns, rest)
 		},
 	}

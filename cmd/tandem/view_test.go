@@ -338,13 +338,14 @@ func TestArgumentsOfCommands(t *testing.T) {
 		args    string
 		want    string
 	}{
-		{checkCommand(), "", "name a package; or go on with a saved run: --resume RUN"},
-		{checkCommand(), "a b", "name one package; arguments of the program come after --"},
-		{checkCommand(), "a b -- c", "name one package; arguments of the program come after --"},
+		{checkCommand(), "a b", "name one package; arguments of the program come after --: check a -- b"},
+		{checkCommand(), "a b -- c", "arguments of the program come after --: check a -- b c"},
+		{checkCommand(), "a -addr x", "flags of the program come after --, and check --help lists"},
+		{compareCommand(), "a --addr x", "flags of the program come after --, and compare --help"},
 		{checkCommand(), "--resume x a", "--resume goes on with a run that has its package and arguments"},
 		{checkCommand(), "--resume x --seed 3 --depth 4", "leave out --depth, --seed"},
-		{compareCommand(), "", "name one package; arguments of the program come after --"},
-		{compareCommand(), "-- a", "name one package; arguments of the program come after --"},
+		{compareCommand(), "", "name a package"},
+		{compareCommand(), "-- a", "name a package"},
 		{compareCommand(), "a b", "name one package; arguments of the program come after --"},
 		{compareCommand(), "./x --csv y --svg y", "--csv and --svg name the same file, y"},
 		{compareCommand(), "./x --html y --svg y", "--html and another flag name the same file, y"},

@@ -132,7 +132,8 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	case o.Tests && !strings.HasSuffix(main.ImportPath, ".test"):
 		return nil, fmt.Errorf("%s: %w", o.Package, ErrNoTests)
 	case main.Name != "main":
-		return nil, fmt.Errorf("%s is package %s, not a program: name a main package", o.Package, main.Name)
+		return nil, fmt.Errorf("%s is package %s, not a program: name a main package, or check its tests "+
+			"with `tandem test %s`", o.Package, main.Name, o.Package)
 	}
 	if pattern, ok := unmatched(packages, o.PreemptIn, "main"); ok {
 		return nil, fmt.Errorf("%s is no package that %s is made of: goroutines cannot be preempted there",

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// fileFlags say which flags name files, for the completion of shells, and for enter. Flags that a
+// command does not have are left out.
+func fileFlags(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		if flags.Lookup(name) == nil {
+			continue
+		}
+		if err := cobra.MarkFlagFilename(flags, name); err != nil {
+			panic(err) // the flag is there
+		}
+	}
+}
+
+// enter goes to the directory that a user has named if it is in another module than the working
+// directory, since the go command looks packages up in one module only. It returns the pattern of
+// the package as it is called there; that may end in /..., for all packages below. What is no
+// directory, and what a workspace may join, is left to the go command.
+//
+// A line says where it goes on. Files that flags name stay those that the user meant, and so does
+// where counterexamples are kept.
+func enter(out io.Writer, flags *pflag.FlagSet, pattern string) (there string, err error) {
+	dir, below := strings.CutSuffix(pattern, "/...")
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return pattern, nil
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	// Without a module there, the go command says what is wrong.
+	module, found := moduleOf(dir)
+	if own, _ := moduleOf(here); !found || own == module || inWorkspace(here) {
+		return pattern, nil
+	}
+	if err := absoluteFiles(flags); err != nil {
+		return "", err
+	}
+	// Counterexamples stay where the user is.
+	if to := flags.Lookup("out-dir"); to != nil && !to.Changed && !flags.Changed("out") {
+		if err := to.Value.Set(here); err != nil {
+			return "", err
+		}
+	}
+	if err := os.Chdir(dir); err != nil {
+		return "", err
+	}
+	fmt.Fprintf(out, "tandem: %s is in a module of its own: going on in that directory\n",
+		strings.TrimSuffix(pattern, "/..."))
+	// As the user has named it, seen from there.
+	if below {
+		return "./...", nil
+	}
+	return ".", nil
+}
+
+// absoluteFiles makes the files absolute that flags name, and that were given: see fileFlags. What
+// is saved of the flags is absolute, too, so that a run can be resumed from anywhere. All errors
+// are told.
+func absoluteFiles(flags *pflag.FlagSet) (failed error) {
+	flags.Visit(func(flag *pflag.Flag) {
+		if _, isFile := flag.Annotations[cobra.BashCompFilenameExt]; !isFile {
+			return
+		}
+		path, err := absolute(flag.Value.String())
+		if err == nil {
+			err = flag.Value.Set(path)
+		}
+		failed = errors.Join(failed, err)
+	})
+	return failed
+}
+
+// moduleOf is the root of the module that a directory is in.
+func moduleOf(dir string) (root string, ok bool) { return above(dir, "go.mod") }
+
+// inWorkspace reports whether the go command joins modules there. As for that, the variable GOWORK
+// counts more than files.
+func inWorkspace(dir string) bool {
+	if file := os.Getenv("GOWORK"); file != "" {
+		return file != "off"
+	}
+	_, ok := above(dir, "go.work")
+	return ok
+}
+
+// above is the nearest directory, from one on up, that has a file of this name.
+func above(dir, name string) (string, bool) {
+	for {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {
+			return dir, true
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", false
+		}
+		dir = parent
+	}
+}
