@@ -75,6 +75,19 @@ func entries(lines []string) (list [][]string) {
 	return list
 }
 
+// TestRun is what tandem test found: the tests of several packages.
+type TestRun struct {
+	Packages    []TestPackage
+	Unchecked   []UncheckedPackage
+	Interrupted bool // it was ended before all was checked
+}
+
+// UncheckedPackage is a package of which nothing was checked, though nothing is wrong with it.
+type UncheckedPackage struct {
+	Name   string // import path
+	Reason string // one line: "no test files"
+}
+
 // TestPackage is the tests of a package. What one of the tests assumes all of them do.
 type TestPackage struct {
 	Name        string // import path

@@ -15,10 +15,15 @@ const documentVersion = 1
 // are those that RelativeTo has left. Bytes that are no UTF-8 become U+FFFD, but for those of
 // messages, which are in base64.
 func WriteJSON(w io.Writer, run Run, violations []Violation) error {
+	return encodeDocument(w, documentOf(run, violations))
+}
+
+// encodeDocument writes a document for programs, which people can read, too.
+func encodeDocument(w io.Writer, document any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(documentOf(run, violations))
+	return encoder.Encode(document)
 }
 
 // document is what WriteJSON writes. Durations are in seconds.
@@ -82,7 +87,7 @@ type assumedElement struct {
 
 // documentOf is a check as a document.
 func documentOf(run Run, violations []Violation) document {
-	n, a := run.Counts, run.Assumptions
+	n := run.Counts
 	d := document{
 		Version: documentVersion, Package: valid(run.Package), Args: validAll(run.Args), Verdict: run.Verdict,
 		Reason: valid(run.Reason), CutOff: valid(run.CutOff),
@@ -93,15 +98,19 @@ func documentOf(run Run, violations []Violation) document {
 			valid(n.Refusal),
 			n.Restores, n.Replayed, n.SelfChecked, n.Elapsed.Seconds(),
 		},
-		Assumed: assumedElement{a.Strategy, a.Scope, a.Backend,
-			append([]string{}, validAll(a.Preemptible)...), validAll(a.Other)},
-		Resume: valid(run.ResumeCommand),
+		Assumed: assumedOf(run.Assumptions), Resume: valid(run.ResumeCommand),
 	}
 	d.Missed = missedOf(run.Missed)
 	for _, v := range violations {
 		d.Violations = append(d.Violations, violationOf(v))
 	}
 	return d
+}
+
+// assumedOf is what a verdict rests on. The list of packages is there when it is empty, too.
+func assumedOf(a Assumptions) assumedElement {
+	return assumedElement{valid(a.Strategy), valid(a.Scope), valid(a.Backend),
+		append([]string{}, validAll(a.Preemptible)...), validAll(a.Other)}
 }
 
 // missedOf is nil where all were there. What is missing has lines of configuration, always.

@@ -19,8 +19,6 @@ type oneCheck struct {
 	out string
 	// violations is how many distinct ones to look for, or all; see parseViolations.
 	violations string
-	// json has the result printed for programs.
-	json bool
 	// resume names a run to go on with; saveTo is where this one is saved.
 	resume, saveTo string
 	// cache is the file of an I/O cache that outlives the check.
@@ -79,8 +77,6 @@ working directory.`,
 		"how often to save what is needed to go on; 0: only when interrupted (default 10s)")
 	p.StringVar(&f.violations, "violations", "1",
 		"how many distinct violations to look for: `n` or all; of several, each has a file of its own")
-	p.BoolVar(&f.json, "json", false,
-		"print the result as JSON, with all counterexamples; see docs/machines.md")
 	fileFlags(p, "out", "cache", "run")
 	c.SetFlagErrorFunc(unknownFlag)
 	return c

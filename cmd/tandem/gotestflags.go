@@ -61,7 +61,6 @@ var goFlags = map[string]goFlag{
 	"gccgoflags":           {instead: ownToolchain},
 	"gcflags":              {instead: byGOFLAGS},
 	"installsuffix":        {instead: ownToolchain},
-	"json":                 {isBool: true, instead: "--junit FILE is for other programs"},
 	"ldflags":              {instead: byGOFLAGS},
 	"linkshared":           {isBool: true, instead: ownToolchain},
 	"list":                 {instead: "go test lists tests"},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tandem-mc/tandem/report"
@@ -23,6 +24,8 @@ type formats struct {
 	sarif, junit string
 	// outDir is where counterexamples go; empty: to the working directory.
 	outDir string
+	// json has the result printed to standard output, and the text to standard error.
+	json bool
 	// github has GitHub Actions told.
 	github bool
 	// token ends what GitHub is not to take for commands; empty: nothing is to be ended.
@@ -38,7 +41,18 @@ func (f *formats) register(p *pflag.FlagSet) {
 		"write counterexamples to `directory`, which is made; none is replaced that is of something else")
 	p.BoolVar(&f.github, "github", false, "print annotations for GitHub Actions, and add to the summary "+
 		"of the step (default: where GITHUB_ACTIONS is true)")
+	p.BoolVar(&f.json, "json", false,
+		"print the result as JSON, with all counterexamples; see docs/machines.md")
 	fileFlags(p, "junit", "sarif", "out-dir")
+}
+
+// texts is where the text for people goes, and lines for GitHub. Where standard output is JSON,
+// that is standard error; GitHub reads both.
+func (f *formats) texts(c *cobra.Command) io.Writer {
+	if f.json {
+		return c.ErrOrStderr()
+	}
+	return c.OutOrStdout()
 }
 
 // begin refuses files that cannot be written, before anything runs. From here to end, GitHub takes

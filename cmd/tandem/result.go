@@ -33,15 +33,6 @@ func (f *oneCheck) show(c *cobra.Command, result *check.Result) error {
 	return verdictOf(result.Summary.Verdict)
 }
 
-// texts is where the text for people goes, and lines for GitHub. Where standard output is JSON,
-// that is standard error; GitHub reads both.
-func (f *oneCheck) texts(c *cobra.Command) io.Writer {
-	if f.json {
-		return c.ErrOrStderr()
-	}
-	return c.OutOrStdout()
-}
-
 // violationsOf are the violations of a result, with places that are relative to the root of the
 // source.
 func violationsOf(result *check.Result) (list []report.Violation) {

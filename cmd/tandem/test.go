@@ -86,15 +86,15 @@ explored together, which also finds what goes wrong between them.`,
 	return c
 }
 
-// run checks one package after the other. One that cannot be checked does not keep the others from
-// it. Only an interruption, or results that cannot be written, end the run; what there is until
-// then goes into the JUnit file. Where no package has tests, or none of them is selected, a line
-// says so: a misspelt name must not pass unseen.
+// run checks packages. Only an interruption, or results that cannot be written, end the run; what
+// there is until then is in the results for other programs. Where no package has tests, or none of
+// them is selected, a line says so: a misspelt name must not pass unseen.
 func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
-	if err := f.begin(c.OutOrStdout(), c.Flags().Changed); err != nil {
+	texts := f.texts(c)
+	if err := f.begin(texts, c.Flags().Changed); err != nil {
 		return err
 	}
-	defer f.end(c.OutOrStdout())
+	defer f.end(texts)
 	packages, err := check.Packages(c.Context(), f.tags, patterns...)
 	if err != nil {
 		return err
@@ -103,45 +103,68 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 		return err
 	}
 	f.files = map[string]bool{}
-	var results []report.TestPackage
-	// Whether any package has tests, and whether any of these is selected.
-	tested, matched := false, false
-	// The order is that of the go command.
-	for i, p := range packages {
-		result, err := f.packageTests(c, p, args)
-		switch {
-		// It is no error yet: another package may have what was asked for.
-		case errors.Is(err, check.ErrNoTests), errors.Is(err, check.ErrNoMatch):
-			tested = tested || errors.Is(err, check.ErrNoMatch)
-			fmt.Fprintln(c.OutOrStdout(), err)
-			continue
-		case err != nil && c.Context().Err() != nil || errors.Is(err, errOutput):
-			if len(result.Tests) > 0 { // what is known of this package, though it could not be told
-				results = append(results, result)
-			}
-			return errors.Join(err, f.write(c.OutOrStdout(), results))
-		case err != nil:
-			result.Error = err.Error()
-			fmt.Fprintf(c.ErrOrStderr(), "tandem: %s: %s\n", p.ImportPath, report.Printable(result.Error))
-		}
-		tested, matched = true, true
-		if results = append(results, result); c.Context().Err() != nil {
-			notReached(c.ErrOrStderr(), packages[i+1:])
-			break
-		}
+	results, tested, err := f.runPackages(c, packages, args)
+	// The document is there after an interruption, too: what is known until then took time.
+	if f.json {
+		err = errors.Join(err, report.WriteTestsJSON(c.OutOrStdout(), results))
 	}
-	if err := f.write(c.OutOrStdout(), results); err != nil {
+	// Whatever cannot be written, the rest is.
+	if err := errors.Join(err, f.write(texts, results.Packages)); err != nil {
 		return err
 	}
+	// Standard error has this in any case, since a document of nothing may pass unseen.
 	switch {
 	case !tested:
 		fmt.Fprintf(c.ErrOrStderr(), "tandem: nothing was checked: %s: there are no test files\n",
 			strings.Join(patterns, " "))
-	case !matched:
+	case len(results.Packages) == 0 && !results.Interrupted:
 		fmt.Fprintf(c.ErrOrStderr(), "tandem: nothing was checked: no test is selected by%s\n",
 			f.selecting())
 	}
-	return exitOf(results, c.Context().Err() != nil)
+	return exitOf(results.Packages, results.Interrupted)
+}
+
+// runPackages checks one package after the other. One that cannot be checked does not keep the
+// others from it. It says whether any package has tests. An error has ended the run; what is known
+// until then is in the results, also of the package that could not be told of.
+func (f *testFlags) runPackages(c *cobra.Command, packages []check.Package, args []string) (
+	results report.TestRun, tested bool, err error,
+) {
+	// The order is that of the go command.
+	for i, p := range packages {
+		result, err := f.packageTests(c, p, args)
+		// An interrupted package may have an error, or tests whose verdict is unknown.
+		ended := c.Context().Err() != nil
+		switch {
+		// It is no error yet: another package may have what was asked for.
+		case errors.Is(err, check.ErrNoTests), errors.Is(err, check.ErrNoMatch):
+			tested = tested || errors.Is(err, check.ErrNoMatch)
+			fmt.Fprintln(f.texts(c), err)
+			results.Unchecked = append(results.Unchecked, report.UncheckedPackage{
+				Name: p.ImportPath, Reason: strings.TrimPrefix(err.Error(), p.ImportPath+": ")})
+			continue
+		case err != nil && ended || errors.Is(err, errOutput):
+			left := packages[i:]
+			if len(result.Tests) > 0 { // what is known of this package, though it could not be told
+				results.Packages, left = append(results.Packages, result), left[1:]
+			}
+			// The error says what happened, so there is no line for each package.
+			results.Interrupted = true
+			results.Unchecked = append(results.Unchecked, notReached(io.Discard, left)...)
+			return results, true, err
+		case err != nil:
+			result.Error = err.Error()
+			fmt.Fprintf(c.ErrOrStderr(), "tandem: %s: %s\n", p.ImportPath, report.Printable(result.Error))
+		}
+		tested, results.Packages = true, append(results.Packages, result)
+		if ended {
+			results.Interrupted = true
+			left := notReached(c.ErrOrStderr(), packages[i+1:])
+			results.Unchecked = append(results.Unchecked, left...)
+			break
+		}
+	}
+	return results, tested, nil
 }
 
 // selecting is the flags that select tests, each with a blank in front. It is a part of the message
@@ -157,11 +180,15 @@ func (f *testFlags) selecting() (text string) {
 }
 
 // notReached says which packages an interrupted run has not come to. They have no verdicts, so they
-// are in none of the results either.
-func notReached(out io.Writer, packages []check.Package) {
+// are not among the packages that were checked.
+func notReached(out io.Writer, packages []check.Package) (list []report.UncheckedPackage) {
+	// Tests of a package that were not reached have the same reason.
+	const reason = "the check was interrupted before"
 	for _, p := range packages {
-		fmt.Fprintf(out, "tandem: %s was not reached: the check was interrupted before\n", p.ImportPath)
+		fmt.Fprintf(out, "tandem: %s was not reached: %s\n", p.ImportPath, reason)
+		list = append(list, report.UncheckedPackage{Name: p.ImportPath, Reason: reason})
 	}
+	return list
 }
 
 // exitOf is an error if anything could not be checked, else the worst verdict of all. Tests that an
@@ -283,7 +310,7 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 		result.Tests = slices.DeleteFunc(result.Tests, func(t report.Test) bool { return t.Name == v.Name })
 		result.Tests = append(result.Tests, v.Test)
 		status.pause()
-		return output(text.WriteTest(c.OutOrStdout(), v.Test, report.Options{}))
+		return output(text.WriteTest(f.texts(c), v.Test, report.Options{}))
 	}
 	result.Assumptions, err = job.Tests(c.Context(), p, which, status.listener(log), tell)
 	result.Elapsed = time.Since(started)
@@ -292,7 +319,7 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 	}
 	// What was checked before an error is told, too. With -v each counterexample of a test says
 	// more, as it does for check.
-	written := text.WriteTestPackage(c.OutOrStdout(), result,
+	written := text.WriteTestPackage(f.texts(c), result,
 		report.Options{Unfold: f.unfold, Verbose: f.verbose})
 	return result, errors.Join(err, output(written))
 }

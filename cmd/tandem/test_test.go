@@ -35,7 +35,8 @@ func TestLikeGoTest(t *testing.T) {
 		"test ./... -count=2":            "-count=2 of go test is not a flag of tandem test: a schedule",
 		"test --count 2":                 "-count=2 of go test is not a flag",
 		"test -bench . ./x":              "-bench=. of go test is not a flag of tandem test: benchmarks",
-		"test -json":                     "-json of go test is not a flag of tandem test: --junit",
+		"test -json -list x":             "-list=x of go test is not a flag of tandem test: go test lists",
+		"test . -json":                   "test . --json",
 		"test -fuzz":                     "-fuzz of go test is not a flag",
 		"test -ldflags=-w":               "GOFLAGS",
 	} {
@@ -87,8 +88,8 @@ func TestFlagsOfGoTest(t *testing.T) {
 // TestGoFlagsAreBooleans: a flag without a value is on, and each spelling of one is understood.
 func TestGoFlagsAreBooleans(t *testing.T) {
 	for args, want := range map[string]string{
-		"-race=1 .": "", "-race=T .": "", "-race .": "", "-json=0 .": "", "-work=false .": "",
-		"-race=0 .": "", "-json=1 .": "-json of", "-json=t .": "-json of", "-C dir .": "-C=dir of",
+		"-race=1 .": "", "-race=T .": "", "-race .": "", "-x=0 .": "", "-work=false .": "",
+		"-race=0 .": "", "-work=1 .": "-work of", "-work=t .": "-work of", "-C dir .": "-C=dir of",
 		"-test.v .": "-test.v of", "-test.run=X .": "-test.run of", "-test.v=0 .": "-test.v of",
 	} {
 		got, err := likeGoTest(append([]string{"test"}, strings.Fields(args)...))

@@ -323,7 +323,7 @@ func TestPrinting(t *testing.T) {
 			t.Errorf("%d violations: %v\n%s", n, err, &out)
 		}
 		out.Reset()
-		if err := (&oneCheck{json: true}).print(&out, result, list); err != nil ||
+		if err := (&oneCheck{formats: formats{json: true}}).print(&out, result, list); err != nil ||
 			!strings.HasPrefix(out.String(), "{\n") ||
 			strings.Count(out.String(), `"outcome"`) != n {
 			t.Errorf("%d violations as JSON: %v\n%s", n, err, &out)
