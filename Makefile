@@ -30,7 +30,7 @@
 # make clean      remove bin
 
 GO ?= go
-EXAMPLES_WITH_PEERS = scpto scpto/fixed httpget keepalive alphabet alphabet/server download redis \
+EXAMPLES_WITH_PEERS = scpto scpto/fixed twocommands httpget keepalive alphabet alphabet/server download redis \
 	library tickets sshd
 STRATEGIES = never,after-nd,after-connect,adaptive,after-io,always
 

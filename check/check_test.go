@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,37 @@ func TestCounterexample(t *testing.T) {
 		"nil pointer dereference", "scpto/main.go", "SSH-2.0-dropbear", "KEXINIT", "NEWKEYS",
 		"encrypted packet", "dropbear restored from the checkpoint after",
 	)
+}
+
+// TestPeerDies: two commands at the same time over one connection end the process of Dropbear
+// 2022.83 that serves it. That is the headline, also when the schedule has been made simpler. Later
+// releases serve them.
+func TestPeerDies(t *testing.T) {
+	out, err := exec.Command("dropbear", "-V").CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := twoCommands.options(t)
+	o.Shrink = DefaultShrink
+	result := check(t, o)
+	if !strings.Contains(string(out), "v2022.") {
+		for _, v := range result.Violations {
+			if v.Counterexample.Failure.Peer != "" {
+				t.Errorf("%s%s", out, v.Counterexample.Failure.Peer)
+			}
+		}
+		return
+	}
+	if result.Verdict.Executions != 1 {
+		t.Errorf("it took %d executions", result.Verdict.Executions)
+	}
+	shows(t, o.Program, result, 3, "VIOLATED: dropbear died: Failed assertion (common-channel.c:",
+		"`!channel->sent_close'", "dropbear prints: ", "<- connection 0: end of stream")
+	o = twoCommands.options(t)
+	o.Args = []string{"-in-turn"}
+	if result := check(t, o); result.Verdict.Kind != explore.Holds {
+		t.Errorf("one after the other: %v", result.Verdict)
+	}
 }
 
 // TestReplayNoticesDifferences spoils a recording in every way that matters.

@@ -88,6 +88,7 @@ var (
 	httpGet        = example{"httpget", "httpget/tandem.yaml", nil}
 	keepAlive      = example{"keepalive", "keepalive/tandem.yaml", nil}
 	scpTo          = example{"scpto", "scpto/tandem.yaml", nil}
+	twoCommands    = example{"twocommands", "twocommands/tandem.yaml", nil}
 	scpToFixed     = example{"scpto/fixed", "scpto/tandem.yaml", nil}
 )
 

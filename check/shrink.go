@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/shrink"
@@ -48,7 +49,11 @@ type shrinking struct {
 	*explainer
 	best      *violation
 	signature narrate.Signature
-	early     int // how often the clock may advance early
+	// In the violation as it was found a peer has died. That says more than how the program then
+	// ends, so it stays.
+	died      bool
+	exchanges []driver.Exchange // of the last execution
+	early     int               // how often the clock may advance early
 	deadline  time.Time
 }
 
@@ -60,6 +65,7 @@ func (s *shrinking) begin() ([]translate.Step, error) {
 		return nil, err
 	}
 	steps := translate.Steps(log.Events)
+	s.died = narrate.PeerDied(s.exchanges) != ""
 	if s.signature, err = s.executor.Signature(log); err != nil {
 		return nil, err
 	}
@@ -89,6 +95,8 @@ func (s *shrinking) log(prefix []model.Action, lenient bool) (*sut.Log, error) {
 	if lenient {
 		schedule.Rounds = executor.MaxRounds
 	}
+	s.exchanges = nil
+	defer s.executor.Watch(func(x driver.Exchange) { s.exchanges = append(s.exchanges, x) })()
 	return s.executor.Run(schedule)
 }
 
@@ -105,7 +113,8 @@ func (s *shrinking) execute(candidate []model.Action, below shrink.Cost) ([]tran
 		return nil, err
 	}
 	steps := translate.Steps(log.Events)
-	if !shrink.CostOf(steps).Less(below) || !s.blames(log, s.best.tests) {
+	if !shrink.CostOf(steps).Less(below) || !s.blames(log, s.best.tests) ||
+		s.died && narrate.PeerDied(s.exchanges) == "" {
 		return nil, nil
 	}
 	found := s.executor.Keep(log) // signature may need the worker

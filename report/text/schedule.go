@@ -88,7 +88,7 @@ func printRow(p *printer.Printer, r rows.Row, indent string) {
 	if r.Last > r.First {
 		number = fmt.Sprintf("%d-%d", r.First+1, r.Last+1)
 	}
-	what, style := r.What()+" "+words.Printable(r.Object), printer.Plain
+	what, style := r.Done(), printer.Plain
 	if r.Summary != "" {
 		what, style = r.Summary, printer.Dim
 	}

@@ -3,6 +3,7 @@ package narrate
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/quote"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -91,7 +92,9 @@ func accesses(steps []report.Step, told []toldStep) (list []objectAccess) {
 	// The clock has no objects, and what libraries do is theirs.
 	for i := range steps {
 		s, object := &steps[i], told[i].object
-		if object == 0 || s.Library != "" || s.Source == "" || s.Goroutine == report.Clock {
+		// Nothing is checked of a wait group that another goroutine could change.
+		if object == 0 || s.Library != "" || s.Source == "" || s.Goroutine == report.Clock ||
+			strings.HasPrefix(s.Object, "wait group") {
 			continue
 		}
 		last, known := open[object]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/report"
@@ -28,6 +29,7 @@ func TestLed(t *testing.T) {
 		"never seen before":    {"2a 1a", model.Panicked, ""},
 		"the last look counts": {"1a 2a 1a 2a 1a", model.Exited, "2 3 4"},
 		"a deadlock":           {"1a 2a 1a", model.Deadlock, ""},
+		"a wait group":         {"1w 2w 1w", model.Exited, ""},
 		"the clock":            {"1a 2a 1a -", model.Panicked, "0 1 2"},
 		"many others":          {"1a 2a 3a 2a 3a 2a 3a 2a 1a", model.Panicked, "0 4 5 6 7 8"},
 	} {
@@ -37,6 +39,9 @@ func TestLed(t *testing.T) {
 			s, told := report.Step{Goroutine: report.Clock, Source: "x.go:1"}, toldStep{}
 			if text != "-" {
 				s.Goroutine, told.object = int(text[0]-'0'), uint64(text[1])
+				if text[1] == 'w' {
+					s.Object = "wait group 1"
+				}
 			}
 			n.addStep(s, told)
 		}
@@ -81,6 +86,26 @@ func TestPeerDied(t *testing.T) {
 			{Wrote: report.Wrote{Peer: "dropbear", Text: []byte(c.output)}}}
 		if got := peerDied(&n.result); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestPeerDiedInExchanges: exchanges tell the same as the counterexample that is made of them.
+func TestPeerDiedInExchanges(t *testing.T) {
+	wrote := []driver.Written{{Peer: "dropbear", Text: "Failed assertion (x.c:7)\n"}}
+	ends := driver.Exchange{Input: model.Input{Kind: model.Send, Data: []byte("a")}, Wrote: wrote,
+		Answer: model.Answer{Reaction: model.Reaction{Deliveries: []model.Delivery{{End: model.EOF}}}}}
+	goesOn := ends
+	goesOn.Answer = model.Answer{}
+	for _, c := range []struct {
+		exchanges []driver.Exchange
+		want      string
+	}{
+		{[]driver.Exchange{goesOn, ends}, "dropbear died: Failed assertion (x.c:7)"},
+		{[]driver.Exchange{goesOn}, ""}, {nil, ""},
+	} {
+		if got := PeerDied(c.exchanges); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/report"
 )
@@ -12,6 +13,19 @@ import (
 // lastWords are lines that programs print when they end because of a fault of their own.
 var lastWords = regexp.MustCompile(`(?i)failed assertion|assertion .*failed|^panic: |^fatal error: |` +
 	`segmentation fault|addresssanitizer|core dumped`)
+
+// PeerDied says which peer has died in an execution, and of what. It is empty if none has.
+func PeerDied(exchanges []driver.Exchange) string {
+	c, n := report.Counterexample{}, networks{}
+	for i, x := range exchanges {
+		c.Steps = append(c.Steps, report.Step{IO: n.messages(x)})
+		for _, w := range x.Wrote {
+			c.Outputs = append(c.Outputs, report.Output{
+				Step: i, Wrote: report.Wrote{Peer: w.Peer, Text: []byte(w.Text)}})
+		}
+	}
+	return peerDied(&c)
+}
 
 // peerDied says which peer has died, and of what: one that was killed by a signal, or one that has
 // said so in a step in which a connection ended.

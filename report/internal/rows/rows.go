@@ -86,6 +86,16 @@ func (r Row) What() string {
 	return strings.Join(names, ", ")
 }
 
+// Done is what is done to what: "lock, unlock mutex 3", "atomic load counter 1 x3".
+func (r Row) Done() string {
+	what, object := r.What(), words.Printable(r.Object)
+	if len(r.operations) == 1 && r.operations[0].times > 1 && object != "" {
+		one := r.operations[0]
+		return fmt.Sprintf("%s %s x%d", words.Printable(one.name), object, one.times)
+	}
+	return strings.TrimRight(what+" "+object, " ")
+}
+
 // Of makes a row of every step, decodes the messages, and joins neighbours that do something to the
 // same object in the same function: a critical section reads best in one row. Messages are decoded
 // in the order of the steps, since a decoder needs all that came before on its connection.

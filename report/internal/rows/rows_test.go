@@ -99,9 +99,9 @@ func TestCriticalSection(t *testing.T) {
 	})
 	var got []string
 	for _, r := range list {
-		got = append(got, r.What()+" "+r.Object)
+		got = append(got, r.Done())
 	}
-	if d := cmp.Diff([]string{"lock x2, unlock m", "lock n", "a ", "a "}, got); d != "" {
+	if d := cmp.Diff([]string{"lock x2, unlock m", "lock n", "a", "a"}, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	if name := NameOf([]report.Goroutine{{ID: 1, Name: "main\x1b"}}, 1); name != `main\x1b` {
