@@ -29,7 +29,7 @@ type Result struct {
 	WhyKilled      string   // what is known of the first time that the peers were lost
 	Skipped        string   // what the first of those that were not tried could not have held
 	// Notes are lines that are shown with the verdict: which peers had no part in any execution,
-	// and what became of the schedule of tandem.Replay.
+	// which entries of absent had none, and what became of the schedule of tandem.Replay.
 	Notes []string
 	Scope string // of the I/O cache, and what is known about it, in words
 	// Outcomes is how many executions ended in which way, since the check was begun or gone on

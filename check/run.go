@@ -248,6 +248,7 @@ func (r *run) known() *Result {
 			result.Notes = known.Unused
 		}
 	}
+	result.Notes = append(result.Notes, missed.Notes()...)
 	if r.replayed != "" {
 		result.Notes = append(result.Notes, r.replayed)
 	}

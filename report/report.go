@@ -131,6 +131,22 @@ type Missed struct {
 	Dialled   []Dial
 	Clients   []string // addresses at which the program waits for clients
 	Configure []string // what adds these peers, as lines of the configuration
+	// Undialled are the entries of absent in the configuration that no execution dialled, or looked
+	// up. So whoever wrote them may have meant something else.
+	Undialled []string
+}
+
+// Notes are lines that say what was never dialled though the configuration names it.
+func (m Missed) Notes() (lines []string) {
+	for _, entry := range m.Undialled {
+		// Names are the only entries without a colon.
+		if strings.Contains(entry, ":") {
+			lines = append(lines, "absent: "+entry+" was never dialled: a misspelt address?")
+		} else {
+			lines = append(lines, "absent: "+entry+" was never looked up: a misspelt name?")
+		}
+	}
+	return lines
 }
 
 // Dial is an address that the program has dialled, or a name that it has looked up, and where no

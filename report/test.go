@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,7 +36,8 @@ func (r Run) AsPackage(importPath string, violations []Violation) TestPackage {
 }
 
 // Missed is who was not there in the searches of all tests. Each address is named once, whichever
-// tests dialled it, and so is each entry of the configuration.
+// tests dialled it, and so is each entry of the configuration. What one test has dialled is not
+// named as something that was not.
 func (p TestPackage) Missed() (all Missed) {
 	known := map[string]bool{}
 	fresh := func(text string) bool {
@@ -43,7 +45,14 @@ func (p TestPackage) Missed() (all Missed) {
 		known[text] = true
 		return !was
 	}
-	for _, t := range p.Tests {
+	for i, t := range p.Tests {
+		// A test that was not run has no list. Then nobody knows whether it would have dialled.
+		if i == 0 {
+			all.Undialled = slices.Clone(t.Missed.Undialled)
+		}
+		all.Undialled = slices.DeleteFunc(all.Undialled, func(entry string) bool {
+			return !slices.Contains(t.Missed.Undialled, entry)
+		})
 		for _, d := range t.Missed.Dialled {
 			if fresh("dialled " + d.Address) {
 				all.Dialled = append(all.Dialled, d)

@@ -2,10 +2,38 @@ package report_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tandem-mc/tandem/report"
 )
+
+// TestUndialledOfTests: an entry is named only if it is so in every test.
+func TestUndialledOfTests(t *testing.T) {
+	test := func(entries ...string) report.Test {
+		return report.Test{Missed: report.Missed{Undialled: entries}}
+	}
+	for _, c := range []struct {
+		tests []report.Test
+		want  string
+	}{
+		{nil, ""},
+		{[]report.Test{test("a", "b:1")}, "a b:1"},
+		{[]report.Test{test("a", "b:1", "c"), test("a", "c"), test("c", "d", "a")}, "a c"},
+		{[]report.Test{test(), test("a")}, ""},
+		{[]report.Test{test("a"), test()}, ""},
+	} {
+		got := strings.Join(report.TestPackage{Tests: c.tests}.Missed().Undialled, " ")
+		if got != c.want {
+			t.Errorf("%+v: %q, want %q", c.tests, got, c.want)
+		}
+	}
+	notes := strings.Join(report.Missed{Undialled: []string{"b:1", "a"}}.Notes(), "; ")
+	if notes != "absent: b:1 was never dialled: a misspelt address?; absent: a was never looked up: a "+
+		"misspelt name?" {
+		t.Error(notes)
+	}
+}
 
 // TestMissedOfTests: what several tests miss is named once.
 func TestMissedOfTests(t *testing.T) {

@@ -38,6 +38,7 @@ type document struct {
 	Counts     countsElement      `json:"counts"`
 	Assumed    assumedElement     `json:"assumed"`
 	Missed     *missedElement     `json:"missed,omitempty"`
+	Undialled  []string           `json:"absent_not_dialled,omitempty"`
 	// What goes on with a search that has not ended.
 	Resume string `json:"resume_command,omitempty"`
 }
@@ -100,7 +101,7 @@ func documentOf(run Run, violations []Violation) document {
 		},
 		Assumed: assumedOf(run.Assumptions), Resume: valid(run.ResumeCommand),
 	}
-	d.Missed = missedOf(run.Missed)
+	d.Missed, d.Undialled = missedOf(run.Missed), validAll(run.Missed.Undialled)
 	for _, v := range violations {
 		d.Violations = append(d.Violations, violationOf(v))
 	}

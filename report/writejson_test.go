@@ -47,7 +47,7 @@ func TestJSONIsValid(t *testing.T) {
 		written(t, run, report.Violation{Outcome: "panic", Counterexample: c})
 	}
 	missed := report.Missed{Dialled: []report.Dial{{Address: "127.0.0.1:1", Result: "refused\xff"}},
-		Clients: []string{":80"}, Configure: []string{"peers:"}}
+		Clients: []string{":80"}, Configure: []string{"peers:"}, Undialled: []string{"127.0.0.1:9\xff"}}
 	written(t, report.Run{Verdict: report.Unknown, Missed: missed, CutOff: "x", ResumeCommand: "y"})
 	got := written(t, full.Run, report.Violation{Counterexample: full})
 	for _, want := range []string{

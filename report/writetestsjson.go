@@ -18,7 +18,9 @@ type packageElement struct {
 	Seconds float64         `json:"seconds"`
 	Assumed *assumedElement `json:"assumed,omitempty"`
 	Missed  *missedElement  `json:"missed,omitempty"`
-	Tests   []testElement   `json:"tests"`
+	// As in document.
+	Undialled []string      `json:"absent_not_dialled,omitempty"`
+	Tests     []testElement `json:"tests"`
 }
 
 // testElement is a test or subtest.
@@ -55,8 +57,9 @@ func WriteTestsJSON(w io.Writer, run TestRun) error {
 
 // packageOf is the tests of a package in JSON.
 func packageOf(p TestPackage) packageElement {
+	missed := p.Missed()
 	e := packageElement{Name: valid(p.Name), Error: valid(p.Error), Seconds: p.Elapsed.Seconds(),
-		Missed: missedOf(p.Missed()), Tests: []testElement{}}
+		Missed: missedOf(missed), Undialled: validAll(missed.Undialled), Tests: []testElement{}}
 	// Whatever is checked, something is preempted, and something is assumed of data races.
 	if len(p.Assumptions.Preemptible)+len(p.Assumptions.Other) > 0 {
 		assumed := assumedOf(p.Assumptions)

@@ -30,8 +30,12 @@ func writtenTests(t *testing.T, run report.TestRun) string {
 // checked.
 func someTests() report.TestRun {
 	p := reporttest.Package()
+	for i := range p.Tests {
+		p.Tests[i].Missed.Undialled = []string{"127.0.0.1:9"}
+	}
 	p.Tests[0].Missed = report.Missed{Clients: []string{":80"}, Configure: []string{"peers:", "  - x"},
-		Dialled: []report.Dial{{Address: "127.0.0.1:1", Result: "refused\xff"}}}
+		Dialled:   []report.Dial{{Address: "127.0.0.1:1", Result: "refused\xff"}},
+		Undialled: p.Tests[0].Missed.Undialled}
 	return report.TestRun{
 		Packages: []report.TestPackage{p,
 			{Name: "example.com/broken", Error: "x_test.go:1:1: wrong\n\tand more", Elapsed: time.Second}},

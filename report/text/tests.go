@@ -62,7 +62,11 @@ func WriteTestPackage(w io.Writer, t report.TestPackage, options report.Options)
 		textutil.CountOf(len(t.Tests), "test"),
 		holding(counts[report.Holds]), textutil.Count(counts[report.Violated]),
 		textutil.Count(counts[report.Unknown]), errored, t.Elapsed.Seconds())
-	printMissed(p, t.Missed(), "")
+	missed := t.Missed()
+	printMissed(p, missed, "")
+	for _, note := range missed.Notes() {
+		p.Print("  " + words.Printable(note))
+	}
 	if counts[report.Violated] == 0 {
 		printAssumptions(p, t.Assumptions)
 	}

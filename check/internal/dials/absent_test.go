@@ -54,6 +54,43 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
+// TestUndialled: an entry that nothing was dialled for is named, and none that was, whatever came
+// of it, also where something else was reached before.
+func TestUndialled(t *testing.T) {
+	var absent []configs.Absent
+	for _, text := range []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3", "127.0.0.1:4",
+		"udp 127.0.0.1:5", "127.0.0.1:5"} {
+		absent = append(absent, configs.Absent{Address: at(t, text)})
+	}
+	absent = append(absent, configs.Absent{Name: "DB.test"}, configs.Absent{Name: "dbs.test"})
+	var s, again Set
+	const first = "127.0.0.1:1 127.0.0.1:2 127.0.0.1:3 127.0.0.1:4 " +
+		"udp:127.0.0.1:5 127.0.0.1:5 DB.test dbs.test"
+	if got := strings.Join(s.Found(nil, absent).Undialled, " "); got != first {
+		t.Errorf("without a dial: %s, want %s", got, first)
+	}
+	for _, d := range []sut.Dial{
+		{Address: at(t, "127.0.0.1:9"), Result: 0}, // it is reached
+		{Address: at(t, "127.0.0.1:1"), Result: syscall.ECONNREFUSED},
+		{Address: at(t, "127.0.0.1:2"), Result: syscall.ETIMEDOUT},
+		{Address: at(t, "127.0.0.1:3"), Result: 0},
+		{Address: at(t, "127.0.0.1:4"), Serves: true}, // listening is no dial
+		{Address: at(t, "127.0.0.1:5"), Own: true},
+		{Name: "db.test.", Result: syscall.ENOENT},
+	} {
+		if !s.Add(&Notes{Dials: []sut.Dial{d}}) || s.Add(&Notes{Dials: []sut.Dial{d}}) {
+			t.Errorf("%+v is not news, or is so twice", d)
+		}
+	}
+	again.Add(s.Notes()) // as in a check that is gone on with
+	for _, set := range []*Set{&s, &again} {
+		const want = "127.0.0.1:4 udp:127.0.0.1:5 dbs.test"
+		if got := strings.Join(set.Found(nil, absent).Undialled, " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // TestAbsentAsSuggested: the line that the report prints can be copied, and then nobody is missed.
 func TestAbsentAsSuggested(t *testing.T) {
 	var s Set

@@ -24,6 +24,7 @@ type Set struct {
 	mu      sync.Mutex
 	failed  map[target]syscall.Errno // the first result of each that was not there
 	own     map[target]bool          // the program serves it, at least in some executions
+	dialled map[target]bool          // whatever came of it
 	reached bool                     // there was a connection, or a message
 	served  []proxy.Address
 	waited  []proxy.Address // by executions that end there, since nobody connects
@@ -110,7 +111,8 @@ func (s *Set) isNew(d sut.Dial) bool {
 	}
 	at := targetOf(d)
 	_, failed := s.failed[at]
-	return d.Own && !s.own[at] || nobody(d.Result) && !failed || !nobody(d.Result) && !s.reached
+	return !s.dialled[at] || d.Own && !s.own[at] ||
+		nobody(d.Result) && !failed || !nobody(d.Result) && !s.reached
 }
 
 // add takes a dial over, if it tells something new. The caller holds the lock.
@@ -125,8 +127,10 @@ func (s *Set) add(d sut.Dial) {
 	}
 	if s.failed == nil {
 		s.failed, s.own = map[target]syscall.Errno{}, map[target]bool{}
+		s.dialled = map[target]bool{}
 	}
 	at := targetOf(d)
+	s.dialled[at] = true
 	// Own says that the program serves the address in this very execution.
 	if d.Own {
 		s.own[at] = true
@@ -176,7 +180,23 @@ func (s *Set) Found(group *peers.Group, absent []configs.Absent) Found {
 		f.Vacuous = "nobody was there whom the program dialled: " + unconfigured(missing)
 	}
 	f.Configure = configuration(missing, s.waited)
+	f.Undialled = s.undialled(absent)
 	return f
+}
+
+// undialled are the entries that stand for nothing that was dialled, in the order of the
+// configuration.
+func (s *Set) undialled(absent []configs.Absent) (list []string) {
+	for _, a := range absent {
+		dialled := false
+		for at := range s.dialled {
+			dialled = dialled || a.Covers(at.Address, at.name)
+		}
+		if !dialled {
+			list = append(list, a.String())
+		}
+	}
+	return list
 }
 
 // unconfigured says where no peer is configured, of the first few.
