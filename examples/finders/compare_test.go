@@ -125,22 +125,25 @@ func serve(ctx context.Context, asked io.Reader, answers io.Writer) error {
 	return names.Err()
 }
 
-// cell runs a search with all its seeds, and gives up when most of them have found nothing.
+// cell runs a search with its seeds: with more of them if it finds the bug soon with the first few.
+// It gives up when most of those have found nothing.
 func (b *bench) cell(r row, name string) (c cell, err error) {
-	tries := uint64(seeds)
+	tries := seeds
 	if slices.Contains(undrawn, name) {
 		tries = 1
 	}
-	missed := 0
-	for seed := uint64(1); seed <= tries && missed <= seeds/2; seed++ {
-		a, err := b.search(r, false, name, seed)
+	missed, executions := 0, 0
+	for seed := 1; seed <= tries && missed <= seeds/2; seed++ {
+		a, err := b.search(r, false, name, uint64(seed))
 		if err != nil {
 			return nil, err
 		}
-		if a.Violation == "" {
+		if executions += a.Executions; a.Violation == "" {
 			missed++
 		}
-		c = append(c, a)
+		if c = append(c, a); seed == seeds && executions <= soon*seeds {
+			tries = moreSeeds
+		}
 	}
 	return c, nil
 }
