@@ -32,7 +32,7 @@ func (e *explainer) shrink(v *violation) {
 	first, err := s.begin()
 	if err == nil && first != nil {
 		before := shrink.CostOf(first)
-		looking := shrink.New(first, e.options.Shrink, s.execute)
+		looking := shrink.New(first, shrinkable(e.options.Shrink, len(first)), s.execute)
 		err = looking.Run()
 		v.shrunk = &report.Shrinking{Executions: looking.Tried, Before: sizeOf(before),
 			After: sizeOf(looking.Cost)}
@@ -40,6 +40,17 @@ func (e *explainer) shrink(v *violation) {
 	if err != nil && err != errShrinkTime {
 		e.executor.Renew()
 	}
+}
+
+// shrinkTransitions is about how many transitions are run to shrink a violation, so that a long one
+// takes seconds, too. A short one has all executions that were asked for.
+const shrinkTransitions = 200_000
+
+// shrinkable is how many executions there are to shrink a violation of so many transitions. Some
+// are worth their time however long they are.
+func shrinkable(most, transitions int) int {
+	const some = 20
+	return min(most, max(some, shrinkTransitions/max(1, transitions)))
 }
 
 func sizeOf(c shrink.Cost) report.Size { return report.Size{Preemptions: c[0], Transitions: c[1]} }

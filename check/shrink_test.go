@@ -161,3 +161,15 @@ func actions(prefix []model.Action) (list []explore.Action) {
 	}
 	return list
 }
+
+// TestShrinkable: long violations are shrunk in fewer executions, but in some.
+func TestShrinkable(t *testing.T) {
+	for _, c := range []struct{ most, transitions, want int }{
+		{400, 0, 400}, {400, 49, 400}, {400, 500, 400}, {400, 2000, 100}, {400, 6000, 33},
+		{400, 1_000_000, 20}, {7, 1_000_000, 7}, {1_000_000, 50, 4000},
+	} {
+		if got := shrinkable(c.most, c.transitions); got != c.want {
+			t.Errorf("%d executions of %d transitions: %d, want %d", c.most, c.transitions, got, c.want)
+		}
+	}
+}
