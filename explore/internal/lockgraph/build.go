@@ -167,7 +167,10 @@ func (b *builder) take(g *goroutine, lock int32, a *core.Access, x *core.Transit
 	case gets:
 		b.written[lock] = b.written[lock] || !shared
 		b.wait(g, lock, shared, g.done, x.Place)
-		g.held = append(slices.Clip(g.held), hold{lock, shared, g.done})
+		// A goroutine that takes lock upon lock, and gives none back, would make this quadratic.
+		if len(g.held) < mostHeld {
+			g.held = append(slices.Clip(g.held), hold{lock, shared, g.done})
+		}
 	default:
 		i := slices.IndexFunc(g.held, func(h hold) bool { return h.lock == lock && h.shared == shared })
 		if i >= 0 {
@@ -179,23 +182,24 @@ func (b *builder) take(g *goroutine, lock int32, a *core.Access, x *core.Transit
 // wait adds the edges of a transition in which a goroutine waits for a lock: from all that it has
 // held before.
 func (b *builder) wait(g *goroutine, lock int32, shared bool, nth int32, place uint64) {
+	key := edgeKey{goroutine: g.number, to: lock, forks: g.forks, place: place}
+	for _, h := range g.held {
+		key.held += core.Mix(uint64(h.lock)<<1 + uint64(1))
+	}
+	if len(g.past) > 0 {
+		key.past = &g.past[0]
+	}
 	for _, h := range g.held {
 		if h.lock != lock && h.since < nth {
-			b.connect(g, edge{from: h.lock, to: lock, shared: shared, nth: nth, place: place})
+			key.from = h.lock
+			b.connect(key, edge{goroutine: g.number, from: h.lock, to: lock, shared: shared, nth: nth,
+				place: place, held: g.held, past: g.past})
 		}
 	}
 }
 
 // connect adds an edge, unless there is one like it.
-func (b *builder) connect(g *goroutine, x edge) {
-	x.goroutine, x.held, x.past = g.number, g.held, g.past
-	key := edgeKey{goroutine: x.goroutine, from: x.from, to: x.to, forks: g.forks, place: x.place}
-	for _, h := range x.held {
-		key.held += core.Mix(uint64(h.lock)<<1 + uint64(1))
-	}
-	if len(x.past) > 0 {
-		key.past = &x.past[0]
-	}
+func (b *builder) connect(key edgeKey, x edge) {
 	if b.known[key] || len(b.edges) == mostEdges {
 		return
 	}

@@ -87,6 +87,7 @@ const (
 	wholeBudget = 1 << 24
 	edgeBudget  = 1 << 20
 	mostEdges   = 1 << 18
+	mostHeld    = 64 // locks that a goroutine holds; what is beyond is taken not to be held
 )
 
 // graph is the lock graph of an execution.

@@ -130,6 +130,30 @@ func TestRing(t *testing.T) {
 	}
 }
 
+// TestNestedLocks: a goroutine that takes lock upon lock, as one in an endless loop does, has edges
+// from the first ones only, and a cycle with those is still found.
+func TestNestedLocks(t *testing.T) {
+	const n = 5000
+	var text strings.Builder
+	text.WriteString("main: go q; go p\nq: lock m4000; lock m3; unlock m3; unlock m4000\np: ")
+	for i := range n {
+		fmt.Fprintf(&text, "lock m%d; ", i)
+	}
+	e := logOf(text.String())
+	g := newGraph(e)
+	if edges := len(g.edges); edges < n || edges > n*mostHeld {
+		t.Errorf("%d edges", edges)
+	}
+	for i := range g.edges {
+		if held := len(g.edges[i].held); held > mostHeld {
+			t.Fatalf("edge %d of a goroutine that holds %d locks", i, held)
+		}
+	}
+	if cycles := Cycles(e, 1); len(cycles) != 1 {
+		t.Errorf("%d cycles", len(cycles))
+	}
+}
+
 // allCycles lists which edges are on a cycle: it tries all sequences of edges.
 func allCycles(g *graph) []bool {
 	on := make([]bool, len(g.edges))
