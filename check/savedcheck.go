@@ -58,6 +58,22 @@ func OpenSavedCheck(name string) (*SavedCheck, error) {
 	return s, nil
 }
 
+// SavedRuns lists the names of the runs that are saved where the user's are, in their order. A
+// place that cannot be read has none.
+func SavedRuns() (names []string) {
+	runs, err := userRuns()
+	if err != nil {
+		return nil
+	}
+	found, _ := os.ReadDir(string(runs))
+	for _, entry := range found {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	return names
+}
+
 // Close gives the run free. What was saved stays.
 func (s *SavedCheck) Close() { s.run.Close() }
 

@@ -115,6 +115,7 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 	}
 	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), showCommand(),
 		debugCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand())
+	complete(root)
 	// cobra's template has no width, so the lines of flags would end where the text does.
 	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d ", helpColumns)
 	// Flags are wrapped at helpColumns, wherever the terminal ends.
