@@ -73,8 +73,7 @@ func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
 			}
 		}()
 	}
-	listener.Say("building %s", o.Package)
-	program, clean, err := buildTemporary(ctx, j.buildOptions())
+	program, clean, err := buildTold(ctx, j.buildOptions(), listener.Say, "building "+o.Package)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +120,35 @@ func (j *Job) buildOptions() sut.BuildOptions {
 	}
 }
 
+// Long builds are told on the way, but not every package.
+const (
+	quietBuild    = 3 * time.Second
+	buildInterval = 10 * time.Second
+)
+
+// buildTold is buildTemporary, with what is done told to the user. The first program of a release
+// of Go takes its standard library to be compiled, which nobody expects.
+func buildTold(ctx context.Context, o sut.BuildOptions, say func(format string, a ...any), doing string) (
+	p *sut.Program, clean func(), err error) {
+	say("%s", doing)
+	toolchain, err := sut.UserToolchain(ctx, o.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if toolchain.Fresh {
+		say("this is the first check with %s: its standard library is compiled, once, which takes about a "+
+			"minute", toolchain.Version)
+	}
+	next := time.Now().Add(quietBuild)
+	o.Progress = func(compiled, all int) {
+		if now := time.Now(); now.After(next) {
+			next = now.Add(buildInterval)
+			say("%s: %d packages of at most %d are compiled", doing, compiled, all)
+		}
+	}
+	return buildWith(ctx, toolchain, o)
+}
+
 // buildTemporary builds a program into a directory of its own, which clean removes. On an error
 // nothing is left to clean.
 func buildTemporary(ctx context.Context, o sut.BuildOptions) (p *sut.Program, clean func(), err error) {
@@ -128,6 +156,12 @@ func buildTemporary(ctx context.Context, o sut.BuildOptions) (p *sut.Program, cl
 	if err != nil {
 		return nil, nil, err
 	}
+	return buildWith(ctx, toolchain, o)
+}
+
+// buildWith is buildTemporary with that toolchain.
+func buildWith(ctx context.Context, toolchain *sut.Toolchain, o sut.BuildOptions) (
+	p *sut.Program, clean func(), err error) {
 	to, clean, err := scratch.Make()
 	if err != nil {
 		return nil, nil, err

@@ -77,8 +77,7 @@ func (j *Job) Tests(
 ) (assumptions report.Assumptions, err error) {
 	built := j.buildOptions()
 	built.Tests = true
-	listener.Say("building the tests of %s", p.ImportPath)
-	program, clean, err := buildTemporary(ctx, built)
+	program, clean, err := buildTold(ctx, built, listener.Say, "building the tests of "+p.ImportPath)
 	if err != nil {
 		return report.Assumptions{}, err
 	}

@@ -35,6 +35,10 @@ type BuildOptions struct {
 	Tags []string
 	// Debugged has the program keep what debuggers need. It is the same code all the same.
 	Debugged bool
+	// Progress is called when a package has been compiled, with their number, and how many there
+	// are in all. Those that were compiled before are left out. May be nil. Of tests nothing is
+	// known.
+	Progress func(compiled, all int)
 }
 
 // Patterns of packages in BuildOptions.Races.
@@ -163,7 +167,7 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 		// Else nobody reads DWARF, and it is a third of the linker's work.
 		args = append(args, "-ldflags=-w")
 	}
-	if p.Hash, err = t.link(ctx, o, main, args); err != nil {
+	if p.Hash, err = t.link(ctx, o, packages, args); err != nil {
 		return nil, err
 	}
 	p.symbols, err = readSymbols(o.Output)

@@ -43,14 +43,20 @@ const maxEntryBytes = 512 << 20
 // hash. Build errors of an entry are tried again without it, so an entry can only make a build
 // faster.
 func (t *Toolchain) link(
-	ctx context.Context, o BuildOptions, main listedPackage, args []string,
+	ctx context.Context, o BuildOptions, packages []listedPackage, args []string,
 ) (hash string, err error) {
+	main := packages[len(packages)-1]
 	to := func(file string, held ...*os.File) error {
 		all := slices.Concat(args[:1], []string{"-o", file}, args[1:], []string{o.Package})
+		if o.Progress != nil && !o.Tests { // of tests, -v is another flag
+			all = slices.Insert(all, 1, "-v")
+		}
 		cmd := t.command(ctx, o.Dir, all...)
 		cmd.ExtraFiles = held
-		if _, err := cmd.Output(); err != nil {
-			return fmt.Errorf("building %s: %w", o.Package, commandError(err))
+		said := newCompiled(packages, o.Progress)
+		cmd.Stderr = said
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("building %s: %w", o.Package, said.addTo(err))
 		}
 		return nil
 	}

@@ -28,6 +28,7 @@ import (
 type Toolchain struct {
 	Root    string // its GOROOT
 	Version string // as `go env GOVERSION` prints it
+	Fresh   bool   // it was made just now, so that the first program takes its library to be compiled
 
 	goFlags string // as `go env GOFLAGS` prints them
 }
@@ -68,6 +69,7 @@ func New(ctx context.Context, dir, cache string) (*Toolchain, error) {
 		return t, os.Chtimes(root, now, now) // it is in use
 	}
 	forgetUnused(cache)
+	t.Fresh = true
 	return t, makeRoot(goroot, root, files)
 }
 
