@@ -17,8 +17,11 @@ import (
 // What a machine has to have for checkpoints can be asked for piece by piece. Package doctor does
 // so, and says what to do about what is missing.
 
-// InstallCRIU says how to get a CRIU.
-const InstallCRIU = criu.InstallHint
+// What to do about a CRIU that is missing, and about one that TANDEM_CRIU names.
+const (
+	InstallCRIU = criu.InstallHint
+	NamedCRIU   = criu.NamedHint
+)
 
 // FindCRIU returns the file of a CRIU that is new enough, and its version: of this file, or where
 // that is empty of $TANDEM_CRIU, /usr/local/sbin/criu, or the first one in PATH. The error wraps

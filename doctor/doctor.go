@@ -5,8 +5,12 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
+	"syscall"
 
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/peers"
@@ -19,39 +23,84 @@ type Finding struct {
 	OK     bool
 	Detail string
 	Fix    string // what to do about it; empty where OK
+	// Peers says that only checks with peers need it, Installable that the function Fix gets it.
+	Peers, Installable bool
 }
 
 // Examine looks at the machine, and at the programs of the profiles that are named. The findings
-// come in a fixed order: Go, what checkpoints need, the profiles. A name that no profile has is an
-// error. The last test takes a real checkpoint, which takes about a second.
+// come in a fixed order: what programs alone need, what checkpoints need, the profiles. A name that
+// no profile has is an error. The last test takes a real checkpoint, which takes about a second.
 func Examine(ctx context.Context, profiles []string) ([]Finding, error) {
 	found, err := find(profiles)
 	if err != nil {
 		return nil, err
 	}
 	// Go comes first: without it, nothing else matters.
-	findings := append([]Finding{goFinding(patchedGo(ctx))}, checkpoints(ctx, ckptd.Options{})...)
+	findings := []Finding{goFinding(patchedGo(ctx)), scratch()}
+	withPeers := checkpoints(ctx, ckptd.Options{})
 	for _, p := range found {
-		findings = append(findings, programOf(p, exists))
+		withPeers = append(withPeers, programOf(p, exists))
+	}
+	for _, f := range withPeers {
+		f.Peers = true
+		findings = append(findings, f)
 	}
 	return findings, nil
+}
+
+// Summary says in a line whether checks are ready to be made: those of programs alone, or those
+// with peers.
+func Summary(findings []Finding, withPeers bool) string {
+	part := "Programs alone: "
+	if withPeers {
+		part = "With peers: "
+	}
+	var lacking []string
+	for _, f := range findings {
+		if f.Peers == withPeers && !f.OK {
+			lacking = append(lacking, f.Name)
+		}
+	}
+	if len(lacking) == 0 {
+		return part + "ready"
+	}
+	return part + "lacks " + strings.Join(lacking, "; ")
 }
 
 // Lacking says how many of the findings are not in order, as an error that says what to do; nil if
 // all are. It is what `tandem doctor` ends with.
 func Lacking(findings []Finding) error {
-	lacking := 0
+	lacking, installable := 0, 0
 	for _, f := range findings {
 		if !f.OK {
 			lacking++
 		}
+		if !f.OK && f.Installable {
+			installable++
+		}
 	}
-	if lacking == 0 {
+	switch {
+	case lacking == 0:
 		return nil
+	case installable == 0: // then it would change nothing
+		return fmt.Errorf("this machine lacks %d of %d things", lacking, len(findings))
 	}
-	return fmt.Errorf("this machine lacks %d of %d things; `tandem doctor --fix`, as root, installs what "+
-		"can be installed",
-		lacking, len(findings))
+	return fmt.Errorf("this machine lacks %d of %d things; `tandem doctor --fix`, as root, installs %d of "+
+		"them", lacking, len(findings), installable)
+}
+
+// scratch sees whether temporary files can be made, as programs are built there.
+func scratch() Finding {
+	f := Finding{Name: "temporary files", OK: true, Detail: os.TempDir()}
+	dir, err := os.MkdirTemp("", "tandem-doctor-")
+	if err == nil {
+		err = os.Remove(dir)
+	}
+	if err != nil {
+		f.OK, f.Detail = false, err.Error()
+		f.Fix = "set TMPDIR to a directory that you can write to"
+	}
+	return f
 }
 
 // find returns the profiles of these names. The order stays. The error is that of the first name
@@ -79,7 +128,13 @@ func patchedGo(ctx context.Context) (string, error) {
 
 // goFinding puts into words whether a Go distribution can be patched.
 func goFinding(detail string, err error) Finding {
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
+		strings.Contains(err.Error(), "XDG_CACHE_HOME"): // it has no other name
+		return Finding{Name: "Go", Detail: err.Error(),
+			Fix: "set HOME, or set XDG_CACHE_HOME to a directory that you can write to"}
+	default:
 		return Finding{Name: "Go", Detail: err.Error(),
 			Fix: "install a supported release of Go and put it in PATH"}
 	}

@@ -25,7 +25,7 @@ func TestProgramOfAProfile(t *testing.T) {
 	}{
 		{"installed", packaged, everything, Finding{Name: "redis", OK: true, Detail: "installed"}},
 		{"in a package", packaged, nothing, Finding{
-			Name: "redis", Detail: "no /usr/bin/redis-server",
+			Name: "redis", Detail: "no /usr/bin/redis-server", Installable: true,
 			Fix: "`tandem doctor --fix redis` installs Debian's package redis-server",
 		}},
 		{"in no package", unpackaged, nothing,
@@ -50,6 +50,7 @@ func TestGoFinding(t *testing.T) {
 
 func TestLacking(t *testing.T) {
 	good, bad := Finding{Name: "a", OK: true}, Finding{Name: "b"}
+	installable := Finding{Name: "c", Installable: true}
 	for _, c := range []struct {
 		findings []Finding
 		want     string // empty: no error
@@ -57,11 +58,42 @@ func TestLacking(t *testing.T) {
 		{nil, ""},
 		{[]Finding{good, good}, ""},
 		{[]Finding{good, bad, bad}, "this machine lacks 2 of 3 things"},
+		{[]Finding{bad, installable},
+			"this machine lacks 2 of 2 things; `tandem doctor --fix`, as root, installs 1 of them"},
 	} {
 		err := Lacking(c.findings)
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.findings, err, c.want)
 		}
+	}
+}
+
+// TestSummary: each part is ready, or what it lacks is named.
+func TestSummary(t *testing.T) {
+	findings := []Finding{{Name: "Go", OK: true}, {Name: "CRIU", Peers: true},
+		{Name: "root", OK: true, Peers: true}, {Name: "a, b", Peers: true}}
+	for withPeers, want := range map[bool]string{false: "Programs alone: ready",
+		true: "With peers: lacks CRIU; a, b"} {
+		if got := Summary(findings, withPeers); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestWithoutPrivilege: who is not root is told to be, where a look needs that. What can be
+// installed is lacking all the same.
+func TestWithoutPrivilege(t *testing.T) {
+	made := func() []Finding {
+		return []Finding{{Name: "packet filter", Fix: "run a kernel with X"},
+			{Name: "CRIU", Fix: "install it", Installable: true}, {Name: "checkpoint", OK: true}}
+	}
+	if got := withoutPrivilege(made(), 0); !cmp.Equal(got, made()) {
+		t.Errorf("for root: %+v", got)
+	}
+	want := made()
+	want[0].Fix = "run as root: without, nobody can tell more"
+	if diff := cmp.Diff(want, withoutPrivilege(made(), 1000)); diff != "" {
+		t.Errorf("for another user (-want +got):\n%s", diff)
 	}
 }
 

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -23,7 +24,23 @@ import (
 func checkpoints(ctx context.Context, o ckptd.Options) []Finding {
 	findings := []Finding{kernel(), procFiles(), user(), capabilities(), programs(o), shim(ctx), quiescence(),
 		criu(&o), packetFilter(ckptd.TryPacketFilter())}
-	return append(findings, selfTest(ctx, o, findings))
+	return withoutPrivilege(append(findings, selfTest(ctx, o, findings)), os.Geteuid())
+}
+
+// withoutPrivilege has the right advice for somebody who is not root: privilege is what is lacking,
+// and whether a kernel option or a program is lacking, too, can often be told only with it.
+func withoutPrivilege(findings []Finding, uid int) []Finding {
+	if uid == 0 {
+		return findings
+	}
+	for i := range findings {
+		switch f := &findings[i]; {
+		case f.OK || f.Installable:
+		case f.Name == "capabilities", f.Name == "packet filter", f.Name == "checkpoint":
+			f.Fix = "run as root: without, nobody can tell more"
+		}
+	}
+	return findings
 }
 
 // selfTest takes a checkpoint and goes back to it, where all that it takes was found.
@@ -121,7 +138,7 @@ func tellsWaitChannel() bool {
 func shim(ctx context.Context) Finding {
 	library, err := ckptd.FindShim(ctx)
 	if err != nil {
-		return Finding{Name: "shim of the peers", Detail: err.Error(),
+		return Finding{Name: "shim of the peers", Detail: err.Error(), Installable: true,
 			Fix: "install a C compiler and the headers of the C library (gcc, libc6-dev)"}
 	}
 	return Finding{Name: "shim of the peers", OK: true, Detail: library}
@@ -209,7 +226,11 @@ func criu(o *ckptd.Options) Finding {
 	var version string
 	var err error
 	if o.CRIU, version, err = ckptd.FindCRIU(o.CRIU); err != nil {
-		f.Detail, f.Fix = err.Error(), ckptd.InstallCRIU
+		f.Detail, f.Fix, f.Installable = err.Error(), ckptd.InstallCRIU, true
+		// Whatever is installed, that is the one which is used.
+		if named := os.Getenv("TANDEM_CRIU"); named != "" {
+			f.Fix, f.Installable = ckptd.NamedCRIU, false
+		}
 		return f
 	}
 	f.OK, f.Detail = true, o.CRIU+" is version "+version
@@ -218,6 +239,10 @@ func criu(o *ckptd.Options) Finding {
 
 // packetFilter puts into words whether packets can be held back.
 func packetFilter(err error) Finding {
+	if errors.Is(err, unix.EPERM) {
+		return Finding{Name: "packet filter", Detail: err.Error(),
+			Fix: "run as root; a container needs to be privileged"}
+	}
 	if err != nil {
 		return Finding{
 			Name: "packet filter",

@@ -56,7 +56,7 @@ func programOf(p peers.Profile, there func(path string) bool) Finding {
 	// It is installed, as the finding says already.
 	case there(p.Program):
 	case p.Package != "":
-		f.OK, f.Detail = false, "no "+p.Program
+		f.OK, f.Detail, f.Installable = false, "no "+p.Program, true
 		f.Fix = "`tandem doctor --fix " + p.Name + "` installs Debian's package " + p.Package
 	default:
 		f.OK, f.Detail, f.Fix = false, "no "+p.Program, p.Advice

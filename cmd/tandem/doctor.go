@@ -17,7 +17,8 @@ func doctorCommand() *cobra.Command {
 		Short: "Say what this machine lacks, and how to get it",
 		Long: `Looks for everything that a check needs: a supported release of Go, and for peers CRIU and
 what the kernel has to offer. It takes a checkpoint and goes back to it. For each profile that
-is named, it also looks for the program of that peer; see tandem peers.`,
+is named, it also looks for the program of that peer; see tandem peers. Programs that have no
+peers need only the first part.`,
 		RunE: func(c *cobra.Command, profiles []string) error {
 			if fix {
 				if err := doctor.Fix(c.Context(), profiles, c.ErrOrStderr()); err != nil {
@@ -29,7 +30,10 @@ is named, it also looks for the program of that peer; see tandem peers.`,
 			if err != nil {
 				return err
 			}
-			for _, f := range findings {
+			for i, f := range findings {
+				if i == 0 || f.Peers != findings[i-1].Peers {
+					fmt.Fprintln(c.OutOrStdout(), doctor.Summary(findings, f.Peers))
+				}
 				// Marks are of the same width, and are what scripts look for.
 				mark := "ok  "
 				if !f.OK {

@@ -17,8 +17,11 @@ import (
 // saves a group without a word and cannot bring it back.
 const minVersion = "4.2"
 
-// InstallHint says how to get a CRIU.
-const InstallHint = "run `tandem doctor --fix`, or scripts/install-criu.sh"
+// InstallHint says how to get a CRIU, and NamedHint what to do about one that was named.
+const (
+	InstallHint = "run `tandem doctor --fix`, or scripts/install-criu.sh"
+	NamedHint   = "unset TANDEM_CRIU, or have it name a CRIU " + minVersion + " or later"
+)
 
 // Find looks for a CRIU that is new enough: $TANDEM_CRIU if that is set, else /usr/local/sbin/criu
 // and then PATH. The error wraps ErrNoCRIU. A CRIU that is named and does not do is an error, even
@@ -27,7 +30,7 @@ func Find() (path, version string, err error) {
 	if file := os.Getenv("TANDEM_CRIU"); file != "" {
 		version, err = Version(file)
 		if err != nil {
-			return "", "", fmt.Errorf("the environment variable TANDEM_CRIU: %w", err)
+			return "", "", fmt.Errorf("the environment variable TANDEM_CRIU: %w: %s", err, NamedHint)
 		}
 		return file, version, nil
 	}
@@ -43,7 +46,7 @@ func Find() (path, version string, err error) {
 		errs = append(errs, err)
 	}
 	if len(errs) > 0 {
-		return "", "", errors.Join(errs...)
+		return "", "", fmt.Errorf("%w: %s", errors.Join(errs...), InstallHint)
 	}
 	return "", "", fmt.Errorf("%w: it is not installed: %s", wire.ErrNoCRIU, InstallHint)
 }
@@ -55,7 +58,7 @@ func Version(file string) (string, error) {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, file, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("%w: %s does not run: %w: %s", wire.ErrNoCRIU, file, err, InstallHint)
+		return "", fmt.Errorf("%w: %s does not run: %w", wire.ErrNoCRIU, file, err)
 	}
 	for line := range strings.Lines(string(out)) {
 		if rest, ok := strings.CutPrefix(line, "Version:"); ok {
@@ -63,14 +66,13 @@ func Version(file string) (string, error) {
 			if isOlder(version, minVersion) {
 				return "", fmt.Errorf(
 					"%w: %s is version %s, and before %s no TCP socket can be checkpointed on Linux 6.16 "+
-						"and later: %s",
-					wire.ErrNoCRIU, file, version, minVersion, InstallHint)
+						"and later",
+					wire.ErrNoCRIU, file, version, minVersion)
 			}
 			return version, nil
 		}
 	}
-	return "", fmt.Errorf("%w: %s --version says %.80q, no version: %s", wire.ErrNoCRIU, file, out,
-		InstallHint)
+	return "", fmt.Errorf("%w: %s --version says %.80q, no version", wire.ErrNoCRIU, file, out)
 }
 
 // isOlder compares versions by their numbers; one that is not made of numbers counts as old. A
