@@ -35,7 +35,7 @@ func (o *Options) complete() (wire.Setup, error) {
 			return s, err
 		}
 	} else if _, err = criu.Version(s.CRIU); err != nil {
-		return s, err
+		return s, fmt.Errorf("%w: %s", err, criu.InstallHint)
 	}
 	if s.CRIU, err = filepath.Abs(s.CRIU); err != nil {
 		return s, err

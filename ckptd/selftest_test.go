@@ -51,9 +51,9 @@ func TestUnusableCRIU(t *testing.T) {
 			o := binaries
 			o.CRIU = test.file
 			_, errSpawn := Spawn(testContext(t), o)
-			for _, err := range []error{errFind, errSpawn} {
+			for advice, err := range map[string]error{NamedCRIU: errFind, InstallCRIU: errSpawn} {
 				if !errors.Is(err, ErrNoCRIU) || !strings.Contains(err.Error(), test.want) ||
-					!strings.Contains(err.Error(), "tandem doctor --fix") {
+					!strings.Contains(err.Error(), advice) {
 					t.Errorf("%v\nwant ErrNoCRIU, %q and what to do", err, test.want)
 				}
 			}
