@@ -25,7 +25,7 @@ type cutter struct {
 	threads [2][]thread  // as the two passes of the last cut have found them
 	last    rest         // the last cut that found the group asleep
 	awake   int          // a thread that the last pass has found awake; 0: none
-	alone   int          // how many passes in a row have looked at that one alone
+	stopped int          // how many passes in a row have not looked at all threads
 	count   int          // of cuts
 	time    time.Duration
 }
@@ -88,17 +88,12 @@ func (c *cutter) cutByCount() (bool, error) {
 }
 
 // pass records every thread. It stops early, with false, at one that is awake. The thread that
-// was awake the last time most often still is. So it is looked at first, and alone. In between,
-// pass looks now and then whether a peer has died.
+// was awake the last time most often still is. So it is looked at first, and alone.
 func (c *cutter) pass(n int) (asleep bool, err error) {
-	const inARow = 20
 	if c.awake != 0 && c.isStillAwake() {
-		if c.alone++; c.alone%inARow == 0 {
-			err = c.group.check()
-		}
-		return false, err
+		return false, c.stopsEarly()
 	}
-	c.awake, c.alone = 0, 0
+	c.awake = 0
 	c.threads[n] = c.threads[n][:0]
 	if n == 1 {
 		c.waits.startLook()
@@ -118,9 +113,21 @@ func (c *cutter) pass(n int) (asleep bool, err error) {
 		return err
 	})
 	if err == errAwake {
-		return false, nil
+		return false, c.stopsEarly()
 	}
+	c.stopped = 0
 	return err == nil, err
+}
+
+// stopsEarly notes that a pass does not look at all threads, and looks now and then whether a peer
+// has died. It does not matter which thread is awake: a peer that runs may do so in several threads
+// by turns.
+func (c *cutter) stopsEarly() error {
+	const inARow = 20
+	if c.stopped++; c.stopped%inARow == 0 {
+		return c.group.check()
+	}
+	return nil
 }
 
 // isStillAwake tells whether the thread that was awake at the last pass still is. All else that

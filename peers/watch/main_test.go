@@ -90,6 +90,25 @@ var roles = map[string]func(net.Conn){
 			}
 		}
 	},
+	// The same, in several threads by turns.
+	"relay": func(c net.Conn) {
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			return
+		}
+		runners := [3]chan bool{make(chan bool), make(chan bool), make(chan bool)}
+		for i, turn := range runners {
+			go func() {
+				runtime.LockOSThread()
+				for range turn {
+					for end := time.Now().Add(300 * time.Microsecond); time.Now().Before(end); {
+					}
+					runners[(i+1)%len(runners)] <- true
+				}
+			}()
+		}
+		runners[0] <- true
+		select {}
+	},
 	"deaf": func(net.Conn) { select {} },
 	// Greets whoever connects, and answers each byte.
 	"greeter": greetAll,

@@ -272,10 +272,16 @@ func TestDrainFails(t *testing.T) {
 
 // TestDeathBesideAPeerThatRuns: a peer that never goes to sleep does not hide that another one
 // has died.
-func TestDeathBesideAPeerThatRuns(t *testing.T) { bothMethods(t, deathBesideAPeerThatRuns) }
+func TestDeathBesideAPeerThatRuns(t *testing.T) {
+	for _, behaviour := range []string{"spinner", "relay"} {
+		t.Run(behaviour, func(t *testing.T) {
+			bothMethods(t, func(t *testing.T, run runner) { deathBesideAPeerThatRuns(t, run, behaviour) })
+		})
+	}
+}
 
-func deathBesideAPeerThatRuns(t *testing.T, run runner) {
-	w, c := run(t, "spinner")
+func deathBesideAPeerThatRuns(t *testing.T, run runner, behaviour string) {
+	w, c := run(t, behaviour)
 	fd := connect(t, w, c)
 	other := exec.Command("false") // not waited for until the test ends, as the proxy does
 	if err := other.Start(); err != nil {
