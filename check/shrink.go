@@ -42,15 +42,19 @@ func (e *explainer) shrink(v *violation) {
 	}
 }
 
-// shrinkTransitions is about how many transitions are run to shrink a violation, so that a long one
-// takes seconds, too. A short one has all executions that were asked for.
+// shrinkTransitions is about how many transitions are run to shrink a violation by default, so that
+// a long one takes seconds, too.
 const shrinkTransitions = 200_000
 
-// shrinkable is how many executions there are to shrink a violation of so many transitions. Some
-// are worth their time however long they are.
-func shrinkable(most, transitions int) int {
+// shrinkable is how many executions there are to shrink a violation of so many transitions: as many
+// as were asked for. The default is fewer for long ones. Some are worth their time however long
+// they are.
+func shrinkable(asked, transitions int) int {
 	const some = 20
-	return min(most, max(some, shrinkTransitions/max(1, transitions)))
+	if asked != DefaultShrink {
+		return asked
+	}
+	return min(asked, max(some, shrinkTransitions/max(1, transitions)))
 }
 
 func sizeOf(c shrink.Cost) report.Size { return report.Size{Preemptions: c[0], Transitions: c[1]} }

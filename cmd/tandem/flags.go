@@ -74,7 +74,8 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 		"sent to any of them), connection (what was sent on that connection), auto (connection, with "+
 		"samples that audit it) (default "+d.Scope+")")
 	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink),
-		"how many executions to spend on making a violation simpler before it is shown: `n` or off")
+		"how many executions to spend on making a violation simpler before it is shown: `n` or off; "+
+			"the default is fewer for long ones")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
 }
 
