@@ -162,13 +162,8 @@ func sourceRootOf(here string) string {
 	// In a worktree .git is a file. Code scanning and annotations count from the repository, also
 	// if it has several modules.
 	for _, mark := range []string{".git", "go.mod"} {
-		for dir := here; ; dir = filepath.Dir(dir) {
-			if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
-				return dir
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
+		if root, ok := above(here, mark); ok {
+			return root
 		}
 	}
 	return here

@@ -100,10 +100,10 @@ func inWorkspace(dir string) bool {
 	return ok
 }
 
-// above is the nearest directory, from one on up, that has a file of this name.
+// above is the nearest directory, from one on up, that has a file or directory of this name.
 func above(dir, name string) (string, bool) {
 	for {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return dir, true
 		}
 		parent := filepath.Dir(dir)
