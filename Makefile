@@ -30,8 +30,8 @@
 # make clean      remove bin
 
 GO ?= go
-EXAMPLES_WITH_PEERS = scpto scpto/fixed twocommands httpget keepalive alphabet alphabet/server download redis \
-	library tickets sshd
+EXAMPLES_WITH_PEERS = scpto scpto/fixed twocommands httpget keepalive alphabet alphabet/server \
+	download redis library tickets sshd
 STRATEGIES = never,after-nd,after-connect,adaptive,after-io,always
 
 # One static binary for each process; some examples are peers of others.
