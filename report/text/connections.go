@@ -21,11 +21,11 @@ const (
 type connection struct {
 	number, sent, got int
 	address           string
-	answered          int   // the last step in which something arrived, by index; -1: none
-	unanswered        []int // the steps since then in which the program sent something
-	size              map[int]int
-	ended             string // by the peer, and how
-	closed            bool   // by the program
+	answered          int         // the last step in which something arrived, by index; -1: none
+	unanswered        []int       // the steps since then in which the program sent something
+	sentIn, gotIn     map[int]int // bytes, by step; sent are only those since the last answer
+	ended             string      // by the peer, and how
+	closed            bool        // by the program
 }
 
 // printConnections says what had gone over the connections to the peers by then: how much, the last
@@ -44,22 +44,22 @@ func printConnections(p *printer.Printer, c *report.Counterexample) {
 		p.Print("  " + x.head())
 		// An answer ends what was unanswered before: streams do not say to what they answer.
 		if x.answered >= 0 {
-			p.Print(withPlace("    its last: "+x.bytesOf(x.answered), sourceOf(c, x.answered), ""))
+			p.Print(withPlace("    its last: "+bytesOf(x.gotIn, x.answered), sourceOf(c, x.answered), ""))
 		}
 		for j, step := range x.unanswered {
 			if j == maxUnanswered {
 				p.Print("    and in " + textutil.CountOf(len(x.unanswered)-j, "later step"))
 				break
 			}
-			p.Print(withPlace("    the program sent "+x.bytesOf(step)+": the peer had sent nothing since",
-				sourceOf(c, step), ""))
+			p.Print(withPlace("    the program sent "+bytesOf(x.sentIn, step)+
+				": the peer had sent nothing since", sourceOf(c, step), ""))
 		}
 	}
 }
 
-// bytesOf is how much was sent in a step.
-func (x connection) bytesOf(step int) string {
-	return fmt.Sprintf("%s in step %d", textutil.CountOf(x.size[step], "byte"), step+1)
+// bytesOf is how much was sent in a step, one way.
+func bytesOf(way map[int]int, step int) string {
+	return fmt.Sprintf("%s in step %d", textutil.CountOf(way[step], "byte"), step+1)
 }
 
 // head says how much had gone over a connection.
@@ -92,7 +92,8 @@ func connectionsOf(steps []report.Step) []connection {
 		i := slices.IndexFunc(list, func(x connection) bool { return x.number == number })
 		if i < 0 {
 			i = len(list)
-			list = append(list, connection{number: number, answered: -1, size: map[int]int{}})
+			list = append(list, connection{number: number, answered: -1, sentIn: map[int]int{},
+				gotIn: map[int]int{}})
 		}
 		return &list[i]
 	}
@@ -120,17 +121,17 @@ func (x *connection) note(step int, m report.Message) {
 	if len(m.Data) == 0 {
 		return
 	}
+	// Several messages of a step are one, each way.
 	if m.ToPeer {
 		x.sent += len(m.Data)
-		x.size[step] = len(m.Data)
-		x.unanswered = append(x.unanswered, step)
+		x.sentIn[step] += len(m.Data)
+		if n := len(x.unanswered); n == 0 || x.unanswered[n-1] != step {
+			x.unanswered = append(x.unanswered, step)
+		}
 		return
 	}
 	x.got += len(m.Data)
-	// Several messages of a step are one answer.
-	if x.answered != step {
-		x.size[step] = 0
-	}
+	x.gotIn[step] += len(m.Data)
 	x.answered, x.unanswered = step, nil
-	x.size[step] += len(m.Data)
+	clear(x.sentIn)
 }
