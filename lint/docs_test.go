@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -41,11 +42,13 @@ func TestArchitectureIsShort(t *testing.T) {
 }
 
 var (
-	fence    = regexp.MustCompile("(?ms)^```.*?^```$")
-	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	code     = regexp.MustCompile("`([^`\n]+)`")
-	heading  = regexp.MustCompile(`(?m)^#+ +(.+)$`)
-	notASlug = regexp.MustCompile(`[^a-z0-9 _-]`)
+	fence   = regexp.MustCompile("(?ms)^```.*?^```$")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	code    = regexp.MustCompile("`([^`\n]+)`")
+	heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+	// documentName is the name of a document in code, from the root of the repository.
+	documentName = regexp.MustCompile(`\b(docs/[\w/-]+\.md)(?:#([\w-]+))?`)
+	notASlug     = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
 // TestLinks: what documents link to is there, places in documents too.
@@ -79,11 +82,56 @@ func TestLinks(t *testing.T) {
 
 // slugs are the names of a document's headings in links.
 func slugs(text string) (all []string) {
-	for _, match := range heading.FindAllStringSubmatch(text, -1) {
+	seen := map[string]int{}
+	for _, match := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
 		plain := notASlug.ReplaceAllString(strings.ToLower(match[1]), "")
-		all = append(all, strings.ReplaceAll(plain, " ", "-"))
+		slug := strings.ReplaceAll(plain, " ", "-")
+		all = append(all, slug)
+		if n := seen[slug]; n > 0 {
+			all = append(all, fmt.Sprintf("%s-%d", slug, n)) // the same words once more
+		}
+		seen[slug]++
 	}
 	return all
+}
+
+// TestNamedDocuments: documents that messages, comments and scripts name are there, with the
+// place that they name.
+func TestNamedDocuments(t *testing.T) {
+	named := 0
+	err := filepath.WalkDir("..", func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			if base := entry.Name(); base == ".git" || base == "bin" {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		switch path.Ext(name) {
+		case ".go", ".sh", ".txt", ".yaml", ".yml", ".profile", ".mod", "":
+		default:
+			return nil
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		for _, match := range documentName.FindAllStringSubmatch(string(data), -1) {
+			named++
+			text, err := os.ReadFile(filepath.Join("..", match[1]))
+			if err != nil {
+				t.Errorf("%s: there is no %s", name, match[1])
+			} else if match[2] != "" && !slices.Contains(slugs(string(text)), match[2]) {
+				t.Errorf("%s: %s has no heading for #%s", name, match[1], match[2])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if named == 0 {
+		t.Error("no document is named anywhere")
+	}
 }
 
 var (

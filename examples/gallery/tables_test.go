@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables in README.md, here, and in docs/guide.md")
+var update = flag.Bool("update", false, "rewrite the tables in README.md, and in docs/guide/examples.md")
 
 // finding is what the searches of one exhibit found.
 type finding struct {
@@ -22,7 +22,8 @@ type finding struct {
 func compareTables(t *testing.T, version string, findings map[string]finding) {
 	t.Helper()
 	compareTable(t, version, "README.md", "bug", exhibitTable(version, findings))
-	compareTable(t, version, "../../docs/guide.md", "part of the gallery", roomTable(version, findings))
+	compareTable(t, version, "../../docs/guide/examples.md", "part of the gallery",
+		roomTable(version, findings))
 }
 
 // exhibitTable has a row for each bug.
@@ -53,7 +54,7 @@ func roomTable(version string, findings map[string]finding) string {
 				shows = append(shows, string(b.Shows))
 			}
 		}
-		fmt.Fprintf(&s, "| [%s](../examples/gallery/%s): %s | %d | %s | %d | %d |\n",
+		fmt.Fprintf(&s, "| [%s](../../examples/gallery/%s): %s | %d | %s | %d | %d |\n",
 			r.name, r.name, r.about, len(r.bugs), strings.Join(shows, ", "), most.buggy, most.fixed)
 	}
 	return s.String()

@@ -13,7 +13,9 @@
 //
 // Steps of libraries and the rounds of a loop are folded unless all are asked for, but those that
 // the failure is about. What tells of Tandem rather than of the program is said on request alone:
-// looks at the peers, backends, what the cache has answered. docs/guide.md has a legend.
+// looks at the peers, backends, what the cache has answered.
+//
+// The legend is in docs/guide/reading-a-counterexample.md.
 package text
 
 import (
