@@ -22,8 +22,9 @@ func cacheCommand() *cobra.Command {
 describes the file. Then there is a line for each answer: its place in the cache, the input,
 and what the peers did. With --from-text, FILE is such a text, and the output is the file of
 a cache.`,
-		Example: "  tandem cache ~/.local/state/tandem/runs/client-20260102-150405-4711/cache",
-		Args:    cobra.ExactArgs(1),
+		Example: "  tandem cache ~/.local/state/tandem/runs/client-20260102-150405-4711/cache\n" +
+			"  tandem cache --from-text answers.txt >answers",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			// The text may be large, so it is converted while it is read.
 			in, err := os.Open(args[0])

@@ -31,7 +31,7 @@ type oneCheck struct {
 func checkCommand() *cobra.Command {
 	var f oneCheck
 	c := &cobra.Command{
-		Use:   "check [PACKAGE] [-- ARGS]",
+		Use:   "check [PACKAGE] [flags] [-- ARGS]",
 		Short: "Explore the schedules of a program",
 		Long: `Builds the program and runs it again and again, each time with another schedule of its
 goroutines, until one run fails or every schedule is covered. A run fails if the program panics,

@@ -21,6 +21,10 @@ func ckptdCommand() *cobra.Command {
 		Long: `A check with peers starts a checkpoint daemon of its own. A shared one serves all checks
 that are told to use it, with --ckptd SOCKET. Clients are isolated from each other and have
 separate budgets. When a check ends, its peers and images end with it.`,
+		Example: `  tandem ckptd start
+  tandem check ./cmd/client --ckptd /run/tandem-ckptd.socket
+  tandem ckptd status
+  tandem ckptd stop`,
 		Args: cobra.NoArgs,
 	}
 	c.PersistentFlags().StringVar(&d.Socket, "socket", d.Socket, "where it listens: `path` of a Unix socket")
@@ -34,8 +38,13 @@ func ckptdStart(d *check.SharedDaemon) *cobra.Command {
 	var foreground bool
 	c := &cobra.Command{
 		Use:   "start",
-		Short: "Start it, and leave it running",
-		Args:  cobra.NoArgs,
+		Short: "Start a shared checkpoint daemon",
+		Long: `Starts a checkpoint daemon, and leaves it running. Checks use it with --ckptd SOCKET. The
+limits are those of each client, that is of each check. With --foreground this process becomes the
+daemon, as service managers want it.`,
+		Example: "  tandem ckptd start\n" +
+			"  tandem ckptd start --foreground --socket /run/user/0/ckptd.socket --max-clients 4",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			// It does not come back until the daemon ends.
 			if foreground {
@@ -49,7 +58,8 @@ func ckptdStart(d *check.SharedDaemon) *cobra.Command {
 		},
 	}
 	p := c.Flags()
-	p.BoolVar(&foreground, "foreground", false, "stay in the foreground, and log to standard error")
+	p.BoolVar(&foreground, "foreground", false,
+		"stay in the foreground, and print messages to standard error")
 	p.StringVar(&d.Log, "log", "", "append its messages to `file`")
 	p.IntVar(&d.MaxClients, "max-clients", d.MaxClients, "greatest `number` of clients at a time")
 	p.Int64Var(&d.MaxBytes, "max-bytes", d.MaxBytes, "greatest number of `bytes` in the images of a client")
@@ -63,11 +73,15 @@ func ckptdStop(d *check.SharedDaemon) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:   "stop",
-		Short: "Stop it",
-		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return d.Stop(force) },
+		Short: "Stop the shared checkpoint daemon",
+		Long: `Stops the daemon that listens at the socket. While checks use it, that is an error: they would
+lose their peers. With --force they do, and end with an error.`,
+		Example: "  tandem ckptd stop\n" +
+			"  tandem ckptd stop --force",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return d.Stop(force) },
 	}
-	c.Flags().BoolVar(&force, "force", false, "even if it has clients, whose peers end then")
+	c.Flags().BoolVar(&force, "force", false, "stop it even if it has clients, whose peers end then")
 	return c
 }
 
@@ -77,8 +91,12 @@ func ckptdStatus(d *check.SharedDaemon) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show its clients, their groups of peers, and the images of these",
-		Args:  cobra.NoArgs,
+		Short: "Show what the shared checkpoint daemon does",
+		Long: `Shows the clients of the daemon that listens at the socket, their groups of peers, and the
+images of these.`,
+		Example: "  tandem ckptd status\n" +
+			"  tandem ckptd status --json",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			// It is as of now, and may be another one at once.
 			s, err := d.Status()

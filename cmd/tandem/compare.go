@@ -36,7 +36,7 @@ type compareFlags struct {
 func compareCommand() *cobra.Command {
 	f := compareFlags{checkFlags: checkFlags{shrink: "off"}}
 	c := &cobra.Command{
-		Use:   "compare PACKAGE [-- ARGS]",
+		Use:   "compare PACKAGE [flags] [-- ARGS]",
 		Short: "Run a check with several strategies, backends and scopes, and compare what they cost",
 		Long: `Runs the check once for each combination, one after the other, within the same bounds. All
 must agree on the verdict, and those of one scope on how many executions ended in which way.
@@ -67,7 +67,7 @@ with the reason, and the others go on. Otherwise the exit code is that of the ve
 		"`strategies` to compare; after-io,every=3 is one of them")
 	p.StringSliceVar(&f.backends, "backends", nil, "`backends`"+of(configs.Backends))
 	p.StringSliceVar(&f.scopes, "scopes", nil, "`scopes`"+of(configs.Scopes))
-	p.IntVar(&f.repeat, "repeat", 1, "how often to run each; the table has the run of the median time")
+	p.IntVar(&f.repeat, "repeat", 1, "run each `n` times; the table has the run of the median time")
 	p.StringVar(&f.csv, "csv", "", "write the table to `file` as comma-separated values")
 	p.StringVar(&f.svg, "svg", "", "draw the table to `file` as bars")
 	p.StringVar(&f.html, "html", "", "write the table, with the bars, to `file` as an HTML page")

@@ -42,7 +42,7 @@ the step, or to a breakpoint; the last one ends at the violation.`,
 	p.StringVar(&f.listen, "listen", "", "wait at `address` for an editor, which speaks DAP or the "+
 		"protocol of Delve (remote attach)")
 	p.StringVar(&f.init, "init", "", "`file` with commands of Delve to begin with")
-	p.StringVar(&f.dir, "dir", "", "as for tandem replay")
+	p.StringVar(&f.dir, "dir", "", "`directory` in which the check was started, if it has moved")
 	return c
 }
 

@@ -19,6 +19,9 @@ func doctorCommand() *cobra.Command {
 what the kernel has to offer. It takes a checkpoint and goes back to it. For each profile that
 is named, it also looks for the program of that peer; see tandem peers. Programs that have no
 peers need only the first part.`,
+		Example: "  tandem doctor\n" +
+			"  tandem doctor redis postgres\n" +
+			"  tandem doctor --fix redis",
 		RunE: func(c *cobra.Command, profiles []string) error {
 			if fix {
 				if err := doctor.Fix(c.Context(), profiles, c.ErrOrStderr()); err != nil {

@@ -67,11 +67,11 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 		return strings.Join(list, ", ") + " (default " + standard + ")"
 	}
 	p.StringVar(&f.strategy, "strategy", "",
-		"when to checkpoint the peers: "+of(configs.Strategies(), d.Strategy))
+		"`strategy` that says when to checkpoint the peers: "+of(configs.Strategies(), d.Strategy))
 	p.StringVar(&f.backend, "backend", "",
-		"how checkpoints of the peers are taken: "+of(configs.Backends, d.Backend))
-	p.StringVar(&f.scope, "scope", "", "what an answer of the peers depends on: group (all that was "+
-		"sent to any of them), connection (what was sent on that connection), auto (connection, with "+
+		"`backend` that takes checkpoints of the peers: "+of(configs.Backends, d.Backend))
+	p.StringVar(&f.scope, "scope", "", "`scope`, what an answer of the peers depends on: group (all that "+
+		"was sent to any of them), connection (what was sent on that connection), auto (connection, with "+
 		"samples that audit it) (default "+d.Scope+")")
 	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink),
 		"how many executions to spend on making a violation simpler before it is shown: `n` or off; "+
@@ -91,38 +91,39 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf("how much memory, in `MiB`, "+
 		"checkpoints of the peers and their files may take (default %d)", d.CheckpointMib))
 	p.StringVar(&f.search.Name, "search", "auto",
-		"how to search: auto (schedules aimed at what earlier ones hint at, random ones, and dpor), "+
-			"dpor (one of all schedules that make no difference), dfs (every schedule), random, "+
+		"`algorithm` of the search: auto (schedules aimed at what earlier ones hint at, random ones, and "+
+			"dpor), dpor (one of all schedules that make no difference), dfs (every schedule), random, "+
 			"pct (random priorities), pos (random priorities of operations), surw (random orders of the "+
 			"accesses to some objects), directed (where a violation seems nearest, by tandem.Estimate "+
 			"or by who is blocked)")
-	p.StringVar(&f.isolation, "isolation", "snapshot", "how executions are kept apart: snapshot (the "+
-		"memory is put back), "+
-		"fork (each has a process of its own)")
-	p.Uint64Var(&f.search.Seed, "seed", 1, "seed of a search by auto, random, pct, pos or surw")
+	p.StringVar(&f.isolation, "isolation", "snapshot", "`way` to keep executions apart: snapshot "+
+		"(the memory is put back), fork (each has a process of its own)")
+	p.Uint64Var(&f.search.Seed, "seed", 1, "seed, `n`, of a search by auto, random, pct, pos or surw")
 	p.IntVar(&f.search.PCTDepth, "pct-depth", 3,
-		"for pct: the depth of the bugs to look for, that is how many orders of two operations they need")
+		"for pct: the depth, `n`, of the bugs to look for, that is how many orders of two operations "+
+			"they need")
 	f.registerBounds(p)
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil,
 		"`packages` besides the main module in which goroutines are preempted (PATH or PATH/...)")
-	p.StringVar(&f.faults, "faults", "", "how `often` the network between the program and the peers may "+
-		"fail in an execution, such as 2. Kinds ("+strings.Join(configs.FaultKinds(), ", ")+
-		"), peers and operations narrow it: 2,reset,end,peer=NAME,on=read (or connect, write). "+
+	p.StringVar(&f.faults, "faults", "", "faults of the network between the program and the "+
+		"peers, `n[,what]`: at most n in an execution, such as 2. Kinds ("+
+		strings.Join(configs.FaultKinds(), ", ")+"), peers and operations narrow it: "+
+		"2,reset,end,peer=NAME,on=read (or connect, write). "+
 		"Without kinds: "+strings.Join(configs.DefaultFaultKinds(), ", "))
 	p.StringVar(&f.date, "date", "", "`when` the clocks start, of the program and of peers that do not have "+
 		"the machine's: a day (2026-01-31), a point of time (2026-01-31T18:00:00Z) or now "+
 		"(default: the end of this day, in UTC)")
 	p.IntVar(&f.early, "early-timers", 0,
-		"how often in an execution timers may fire early, although goroutines can go on")
-	p.IntVar(&f.peerTimers, "peer-timers", 0, "how often in an execution time may pass for peers with "+
-		"a virtual clock, until their next timer is due")
+		"let timers fire early, although goroutines can go on, up to `n` times in an execution")
+	p.IntVar(&f.peerTimers, "peer-timers", 0, "let time pass for peers with a virtual clock, until their "+
+		"next timer is due, up to `n` times in an execution")
 	p.BoolVar(&f.leaks, "leaks", false,
 		"treat goroutines that are blocked for ever when the program ends as a violation")
 	p.StringVar(&f.races, "races", "", "`packages` whose memory is watched for data races: direct (the main "+
 		"module, the modules that it requires directly, and data structures of the standard library), main "+
 		"(without the other modules), all, off, or PATH or PATH/... (default direct)")
 	p.IntVar(&f.workers, "workers", 0,
-		"greatest `number` of executions at the same time (default: one for each processor; with peers 1)")
+		"run up to `n` executions at the same time (default: one for each processor; with peers 1)")
 	p.StringVar(&f.selfCheck, "self-check", "", fmt.Sprintf(
 		"which executions to run again and compare: all, off, or one of `n` (default %d)", d.SelfCheck))
 	p.StringSliceVar(&f.tags, "tags", nil,
@@ -135,17 +136,17 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 func (f *checkFlags) registerBounds(p *pflag.FlagSet) {
 	d := configs.Default().Bounds
 	p.IntVar(&f.bounds.Executions, "executions", 0,
-		fmt.Sprintf("greatest number of executions (default %d; with --time as many as there is time for)",
+		fmt.Sprintf("run at most `n` executions (default %d; with --time as many as there is time for)",
 			d.Executions))
 	p.IntVar(&f.bounds.Depth, "depth", 0,
-		fmt.Sprintf("greatest number of transitions in an execution (default %d)", d.Depth))
+		fmt.Sprintf("cut executions off after `n` transitions (default %d)", d.Depth))
 	p.DurationVar(&f.bounds.Time, "time", 0,
-		fmt.Sprintf("greatest duration of the search (default %v)", d.Time))
+		fmt.Sprintf("end the search after this `duration` (default %v)", d.Time))
 	p.IntVar(&f.preemptions, "preemptions", 0,
-		"leave out executions with more preemptions than this, which are switches away from a goroutine "+
+		"leave out executions with more than `n` preemptions, which are switches away from a goroutine "+
 			"that could go on (default: no bound)")
 	p.IntVar(&f.delays, "delays", 0,
-		"leave out executions with more delays than this, which are turns that a goroutine is made to miss "+
+		"leave out executions with more than `n` delays, which are turns that a goroutine is made to miss "+
 			"(default: no bound)")
 }
 

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -75,9 +74,6 @@ func version() string {
 	return info.Main.Version + ", " + info.GoVersion
 }
 
-// helpColumns is where the lines of help texts end.
-const helpColumns = 100
-
 // verdictError ends a command with an exit code other than that of an error. Commands return it as
 // their error, since cobra has no other way to an exit code.
 type verdictError int
@@ -109,17 +105,24 @@ requests that were answered before come from a cache, and before a new request t
 restored from a checkpoint.
 
 Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
+		Example: `  tandem doctor
+  tandem check ./cmd/client
+  tandem test ./...
+  tandem replay client.counterexample`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), showCommand(),
 		debugCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand())
+	// Now, so that they are listed with the others.
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
 	complete(root)
-	// cobra's template has no width, so the lines of flags would end where the text does.
-	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d ", helpColumns)
-	// Flags are wrapped at helpColumns, wherever the terminal ends.
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", wrapped))
+	describeCompletion(root)
+	// The help of a command shows its flags in groups; that of tandem, its commands.
+	groupCommands(root)
+	root.SetUsageFunc(writeUsage)
 	return root
 }
 

@@ -24,6 +24,8 @@ name:
 
 Without an argument, lists all profiles and says which are installed. With the name of one,
 prints the configuration that it stands for.`,
+		Example: "  tandem peers\n" +
+			"  tandem peers redis",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -27,12 +27,15 @@ and the step and line at which it parts are named.
 
 Exit codes: 1 there is a violation again, 0 it no longer reproduces, 3 error. That it no longer
 reproduces says nothing of other schedules: check the program for that.`,
+		Example: "  tandem replay client.counterexample\n" +
+			"  tandem replay client.counterexample --times 10\n" +
+			"  tandem replay client.counterexample --html client.html",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c, args[0]) },
 	}
 	// Flags for what is shown are those of tandem check, where it has them.
-	c.Flags().IntVarP(&f.times, "times", "n", 1, "how often to run it")
-	c.Flags().StringVar(&f.dir, "dir", "", "`directory` in which tandem check was called, if it has moved; "+
+	c.Flags().IntVarP(&f.times, "times", "n", 1, "run it `n` times")
+	c.Flags().StringVar(&f.dir, "dir", "", "`directory` in which the check was started, if it has moved; "+
 		"of a schedule, one of the module")
 	c.Flags().StringVar(&f.page, "html", "",
 		"write the counterexample to `file` as an HTML page, with a column for each goroutine")

@@ -73,7 +73,7 @@ func showCommand() *cobra.Command {
 	var name, out, dir string
 	var unfold bool
 	c := &cobra.Command{
-		Use:   "show FILE|SCHEDULE [--format FORMAT]",
+		Use:   "show FILE|SCHEDULE",
 		Short: "Show a counterexample as text, HTML, JSON, SARIF, JUnit, or for GitHub",
 		Long: `Runs a counterexample that a check has kept once more, without the peers, and writes it in a
 format for people or for other programs. Exit codes: 0 shown, 3 error.`,
@@ -106,7 +106,7 @@ format for people or for other programs. Exit codes: 0 shown, 3 error.`,
 	p := c.Flags()
 	p.StringVar(&name, "format", "text", "`format`: "+strings.Join(names, ", "))
 	p.StringVarP(&out, "out", "o", "", "write to `file` (default: standard output)")
-	p.StringVar(&dir, "dir", "", "`directory` in which tandem check was called, if it has moved")
+	p.StringVar(&dir, "dir", "", "`directory` in which the check was started, if it has moved")
 	p.BoolVar(&unfold, "unfold", false, "show every step, as text")
 	return c
 }

@@ -43,12 +43,19 @@ func testCommand() *cobra.Command { return testCommandOf(new(testFlags)) }
 // testCommandOf is tandem test with the flags that it fills in.
 func testCommandOf(f *testFlags) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "test PACKAGES [-run REGEXP] [-- ARGS]",
+		Use:   "test [PACKAGES] [flags] [-- ARGS]",
 		Short: "Explore the schedules of test functions, each by itself",
-		Long: `Checks each test function of the packages as tandem check does with a program. Each subtest,
-such as a row of a table, is checked by itself. With --together, those that call t.Parallel are
-explored together, which also finds what goes wrong between them.`,
-		Example: "  tandem test ./...\n" +
+		Long: `Builds the tests of the packages, and explores the schedules of each test function. A test is
+violated if it fails under some schedule, or has a data race, a deadlock or a livelock there. Each
+subtest, such as a row of a table, is checked by itself. With --together, those that call
+t.Parallel are explored together, which also finds what goes wrong between them. Without packages
+the tests are those of the working directory. Arguments after -- are for the tests.
+
+Flags of go test that mean the same here can be given with one dash, too.
+
+Exit codes: 0 all tests hold, 1 some test is violated, 2 unknown, 3 error.`,
+		Example: "  tandem test\n" +
+			"  tandem test ./... --time 1m\n" +
 			"  tandem test ./queue -run 'TestQueue/empty' --junit results.xml",
 		RunE: func(c *cobra.Command, args []string) error {
 			patterns, rest := args, []string(nil)
@@ -82,7 +89,7 @@ explored together, which also finds what goes wrong between them.`,
 	p.StringVar(&f.several, "violations", "1",
 		"how many distinct violations to look for in each test: `n` or all; each has a file of its own")
 	p.DurationVar(&f.timeout, "timeout", 0,
-		"greatest duration of each search, as for go test: other bounds stay; 0: none by this flag")
+		"end each search after this `duration`, as for go test; other bounds stay, and 0 is no bound")
 	return c
 }
 

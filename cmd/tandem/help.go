@@ -1,0 +1,217 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpColumns is where the lines of help texts end, wherever the terminal does.
+const helpColumns = 100
+
+// maxUngrouped is how many flags a command can have that are shown as one list.
+const maxUngrouped = 8
+
+// flagGroup are flags that belong together, in the order in which they are shown. An entry is the
+// name of a flag, or "command flag" where two commands have different flags of one name.
+type flagGroup struct {
+	// title is that of a group, and unlike those of the others.
+	title string
+	// flags that are asked for most come first.
+	flags []string
+}
+
+// flagGroups are the groups of all commands that have many flags, in the order in which they are
+// shown. What is asked for most comes first. A flag that is in none is listed at the end; a test
+// sees to it that --help alone is.
+var flagGroups = []flagGroup{
+	// Of the tests, only tandem test has some.
+	{"What is run", []string{"config", "test run", "skip", "short", "together", "tags"}},
+	// Of tandem compare only: its flags in the plural are lists.
+	{"What is compared", []string{"strategies", "backends", "scopes", "repeat"}},
+	// What ends a search comes before what leaves executions out.
+	{"Bounds", []string{"executions", "time", "timeout", "depth", "preemptions", "delays"}},
+	{"How to search", []string{"search", "seed", "pct-depth", "violations", "shrink", "self-check",
+		"isolation", "workers"}},
+	// Each of these makes a search longer, but for the date.
+	{"What is explored besides schedules", []string{"faults", "early-timers", "peer-timers", "date"}},
+	{"What is watched", []string{"races", "preempt-in", "leaks"}},
+	{"Peers", []string{"strategy", "backend", "scope", "checkpoint-mib", "cache", "ckptd"}},
+	{"Going on after an interruption", []string{"resume", "check run", "save-interval"}},
+	// Texts come before formats for other programs.
+	{"Output", []string{"out", "out-dir", "unfold", "verbose", "json", "junit", "sarif", "github", "csv",
+		"svg", "html"}},
+}
+
+// position is where a flag stands in the help of its command: the index of its group, and its place
+// there. A flag without a group comes after all groups.
+func position(c *cobra.Command, flag string) (group, place int) {
+	// The table is short, and help texts are rare.
+	for i, g := range flagGroups {
+		for _, name := range []string{flag, c.Name() + " " + flag} {
+			if place := slices.Index(g.flags, name); place >= 0 {
+				return i, place
+			}
+		}
+	}
+	return len(flagGroups), 0
+}
+
+// Groups of commands, in the order in which they are shown. What is in none of the first two is in
+// the third.
+const (
+	toCheck   = "check"
+	toExplain = "explain"
+	toSetUp   = "set up"
+)
+
+// groupCommands puts the commands below root into groups, for its help.
+func groupCommands(root *cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: toCheck, Title: "Check:"},
+		&cobra.Group{ID: toExplain, Title: "Look into a violation:"},
+		&cobra.Group{ID: toSetUp, Title: "Set up:"})
+	// Names that are not here are those of commands that prepare a check, or look after peers.
+	group := map[string]string{
+		"check": toCheck, "test": toCheck, "compare": toCheck,
+		"replay": toExplain, "show": toExplain, "debug": toExplain, "cache": toExplain,
+	}
+	for _, c := range root.Commands() {
+		c.GroupID = cmp.Or(group[c.Name()], toSetUp)
+	}
+}
+
+// writeUsage writes how a command is called: its forms, examples, the commands below it, and its
+// flags, in groups where there are many. It takes the place of cobra's own, which has no groups of
+// flags.
+func writeUsage(c *cobra.Command) error {
+	// It is written at once, to where cobra wants it: of --help that is the standard output.
+	var text strings.Builder
+	text.WriteString("Usage:\n")
+	if c.Runnable() {
+		fmt.Fprintf(&text, "  %s\n", c.UseLine())
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&text, "  %s COMMAND\n", c.CommandPath())
+	}
+	if c.HasExample() {
+		fmt.Fprintf(&text, "\nExamples:\n%s\n", c.Example)
+	}
+	if c.HasAvailableSubCommands() {
+		writeCommands(&text, c)
+	}
+	for _, s := range flagSections(c) {
+		fmt.Fprintf(&text, "\n%s:\n%s", s.title, s.flags.FlagUsagesWrapped(helpColumns))
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&text, "\n\"%s COMMAND --help\" says more of a command.\n", c.CommandPath())
+	}
+	_, err := fmt.Fprint(c.OutOrStderr(), text.String())
+	return err
+}
+
+// writeCommands lists the commands below another one, in its groups.
+func writeCommands(text *strings.Builder, c *cobra.Command) {
+	groups := c.Groups()
+	if len(groups) == 0 {
+		// Commands without a group have this one. Cobra names it by the empty text.
+		groups = []*cobra.Group{{Title: "Commands:"}}
+	}
+	for _, g := range groups {
+		fmt.Fprintf(text, "\n%s\n", g.Title)
+		for _, below := range c.Commands() {
+			if below.GroupID == g.ID && below.IsAvailableCommand() {
+				fmt.Fprintf(text, "  %-*s %s\n", below.NamePadding(), below.Name(), below.Short)
+			}
+		}
+	}
+}
+
+// flagSection is a group of the flags that one command has. None is empty.
+type flagSection struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// flagSections are the flags of a command as its help shows them. Few flags are one section, in the
+// order of the alphabet; many are those of flagGroups that the command has any of, and the rest.
+func flagSections(c *cobra.Command) (sections []flagSection) {
+	c.InitDefaultHelpFlag()
+	var all []*pflag.Flag
+	// Those of the commands above it hold, too.
+	for _, set := range []*pflag.FlagSet{c.LocalFlags(), c.InheritedFlags()} {
+		set.VisitAll(func(flag *pflag.Flag) {
+			if !flag.Hidden {
+				all = append(all, flag)
+			}
+		})
+	}
+	// Few flags have no titles of groups: a reader finds one of a few at once.
+	// The titles say what the flags of a group are for, and so are no names of flags.
+	title := func(int) string { return "Flags" }
+	if len(all) > maxUngrouped {
+		// Each flag is compared by its group, and then by its place there.
+		slices.SortStableFunc(all, func(a, b *pflag.Flag) int {
+			group, place := position(c, a.Name)
+			other, otherPlace := position(c, b.Name)
+			return cmp.Or(group-other, place-otherPlace)
+		})
+		title = func(group int) string {
+			if group == len(flagGroups) {
+				return "Other flags"
+			}
+			return flagGroups[group].title
+		}
+	}
+	// They are in order now, so each group is a run of them.
+	for _, flag := range all {
+		group, _ := position(c, flag.Name)
+		if t := title(group); len(sections) == 0 || sections[len(sections)-1].title != t {
+			set := pflag.NewFlagSet(t, pflag.ContinueOnError)
+			set.SortFlags = false // that is done
+			sections = append(sections, flagSection{t, set})
+		}
+		sections[len(sections)-1].flags.AddFlag(flag)
+	}
+	return sections
+}
+
+// describeCompletion says in the help of tandem completion, which cobra has made, how it is used. A
+// shell that cobra learns is listed without examples, and then a test fails.
+func describeCompletion(root *cobra.Command) {
+	all, _, _ := root.Find([]string{"completion"}) // it is there
+	all.Short = "Print what completes commands, flags and values in a shell"
+	all.Long = `Prints a script for a shell. There it completes commands, flags, the values of flags, profiles
+and saved runs.`
+	all.Example = "  source <(tandem completion bash)"
+	// cobra's own texts have a form of their own, and no examples.
+	for _, c := range all.Commands() {
+		c.Short = "Print the script for " + c.Name()
+		c.Long = "Prints the script that completes tandem in " + c.Name() + "."
+		switch c.Name() {
+		case "bash":
+			c.Long += " It needs the package bash-completion."
+			c.Example = "  source <(tandem completion bash)\n" +
+				"  tandem completion bash >/etc/bash_completion.d/tandem"
+		case "zsh":
+			c.Example = "  source <(tandem completion zsh)\n" +
+				`  tandem completion zsh >"${fpath[1]}/_tandem"`
+		case "fish":
+			c.Example = "  tandem completion fish | source\n" +
+				"  tandem completion fish >~/.config/fish/completions/tandem.fish"
+		case "powershell":
+			c.Example = "  tandem completion powershell | Out-String | Invoke-Expression"
+		}
+		// PowerShell and fish have it, too, or may have it some day.
+		if flag := c.Flags().Lookup("no-descriptions"); flag != nil {
+			flag.Usage = "complete without descriptions"
+		}
+	}
+	// Its flags are none, and its argument is a command.
+	help, _, _ := root.Find([]string{"help"})
+	help.Short, help.Long = "Say more of a command", "Prints what a command does, and its flags."
+	help.Example = "  tandem help check"
+}
