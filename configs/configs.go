@@ -235,27 +235,32 @@ func Load(file string) (Config, error) {
 // Files are the names of a configuration in the directory of a package. At most one is there.
 var Files = []string{"tandem.yaml", "tandem.yml"}
 
-// LoadFrom reads the configuration in a directory: see Files. Where there is none, Default holds,
-// also if the directory is none. A file that is there and cannot be read is an error, and so are
-// two of them.
+// LoadFrom reads the configuration in a directory: see FileIn. Where there is none, Default holds.
 func LoadFrom(dir string) (Config, error) {
-	found := ""
+	file, err := FileIn(dir)
+	if err != nil || file == "" {
+		return Default(), err
+	}
+	return Load(file)
+}
+
+// FileIn is the configuration in a directory: see Files. The name is empty where there is none,
+// also if the directory is none. A file that is there and cannot be looked at is an error, and so
+// are two of them.
+func FileIn(dir string) (found string, err error) {
 	for _, name := range Files {
 		file := filepath.Join(dir, name)
 		switch _, err := os.Stat(file); {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
 			continue
 		case err != nil:
-			return Default(), err
+			return "", err
 		case found != "":
-			return Default(), fmt.Errorf("%s and %s are both there: remove one of them", found, file)
+			return "", fmt.Errorf("%s and %s are both there: remove one of them", found, file)
 		}
 		found = file
 	}
-	if found == "" {
-		return Default(), nil
-	}
-	return Load(found)
+	return found, nil
 }
 
 // Validate checks the values that the command line may have changed since Load. The error is an

@@ -15,6 +15,8 @@ import (
 type field struct {
 	shape  shape
 	fields map[string]field // of a record
+	// path says that it names a file or directory, beside the file unless it is absolute.
+	path bool
 }
 
 // shape is what kind of value a key has.
@@ -77,8 +79,8 @@ var schema = field{shape: record, fields: map[string]field{
 		// The profile, and what can be said of it.
 		"profile":   {shape: text},
 		"port":      {shape: integer},
-		"directory": {shape: text},
-		"program":   {shape: text},
+		"directory": {shape: text, path: true},
+		"program":   {shape: text, path: true},
 		"arguments": {shape: texts},
 	}},
 	// What the peers find on the disk: made by commands before they start, or given as content.
@@ -91,7 +93,7 @@ var schema = field{shape: record, fields: map[string]field{
 		"path":    {shape: text},
 		"content": {shape: text},
 		"base64":  {shape: text},
-		"from":    {shape: text},
+		"from":    {shape: text, path: true},
 		"mode":    {shape: text},
 	}},
 	// How the program finds the peers, and how long they may take until they are ready.
@@ -138,7 +140,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"faults":        {shape: words},
 	"date":          {shape: text},
 	"stdin":         {shape: text},
-	"stdin_from":    {shape: text},
+	"stdin_from":    {shape: text, path: true},
 	"hostname":      {shape: text},
 	"disk_mib":      {shape: integer},
 	"memory_mib":    {shape: integer},

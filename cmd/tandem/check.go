@@ -44,23 +44,18 @@ working directory.`,
 			"  tandem check ./cmd/client -- -addr 127.0.0.1:8080\n" +
 			"  tandem check --resume client-20260102-150405-4711",
 		RunE: func(c *cobra.Command, args []string) error {
-			// dash is how many arguments there are before --, and -1 without it.
-			switch dash := c.ArgsLenAtDash(); {
+			switch {
 			case f.resume != "" && len(args) > 0:
 				return errors.New("--resume goes on with a run that has its package and arguments: " +
 					"leave them out")
 			case f.resume != "":
 				return f.goOn(c)
-			case dash > 1 || dash < 0 && len(args) > 1:
-				return onePackage(c, args)
-			case len(args) == 0 || dash == 0:
-				args = append([]string{"."}, args...)
 			}
-			pkg, err := enter(c.ErrOrStderr(), c.Flags(), args[0])
+			pkg, rest, err := packageOf(c, args)
 			if err != nil {
 				return err
 			}
-			return f.run(c, pkg, args[1:], nil)
+			return f.run(c, pkg, rest, nil)
 		},
 	}
 	p := c.Flags()

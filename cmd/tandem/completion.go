@@ -61,7 +61,7 @@ func complete(root *cobra.Command) {
 func argumentsOf(command string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		switch command {
-		case "check", "test", "compare":
+		case "check", "test", "compare", "config":
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		// A schedule is an argument, too, but nobody types one.
 		case "replay", "show", "debug":

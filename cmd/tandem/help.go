@@ -100,6 +100,7 @@ func writeUsage(c *cobra.Command) error {
 	if c.HasExample() {
 		fmt.Fprintf(&text, "\nExamples:\n%s\n", c.Example)
 	}
+	// Those of cobra, such as completion, are among them.
 	if c.HasAvailableSubCommands() {
 		writeCommands(&text, c)
 	}

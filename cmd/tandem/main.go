@@ -114,7 +114,7 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), showCommand(),
-		debugCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand())
+		debugCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand(), configCommand())
 	// Now, so that they are listed with the others.
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
