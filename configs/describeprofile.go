@@ -158,10 +158,59 @@ func DescribeProfile(name, state string) ([]byte, error) {
 	if p.Runs != "" {
 		fmt.Fprintf(&out, "#       program: FILE         # %s\n", p.Runs)
 	}
+	fmt.Fprintf(&out, "# and env, working_directory, choices, and all else that a peer can have. %s\n",
+		state)
 	if p.Offers != "" {
 		fmt.Fprintf(&out, "# It has %s.\n", p.Offers)
 	}
-	fmt.Fprintf(&out, "# and env, working_directory, choices, and all else that a peer can have. %s\n%s",
-		state, text)
+	if len(p.HostKeys) > 0 {
+		describeKeys(&out, p)
+	}
+	out.Write(text)
 	return out.Bytes(), nil
+}
+
+// describeKeys tells what a client of an SSH server needs, in comments: the host keys, to pin them,
+// and a key that lets it in.
+func describeKeys(out *bytes.Buffer, p peers.Profile) {
+	out.WriteString("# It listens at 127.0.0.1, at the port. Its host keys are test keys that everybody " +
+		"knows, the\n# same on every machine and in every run. For ssh.FixedHostKey, or known_hosts " +
+		"(--known-hosts\n# prints them alone):\n")
+	for line := range strings.Lines(knownHosts(p)) {
+		out.WriteString("#   " + line)
+	}
+	out.WriteString("# The key of a client that it lets in (--client-key prints it alone):\n")
+	for line := range strings.Lines(p.ClientKey) {
+		out.WriteString("#   " + line)
+	}
+}
+
+// KnownHosts is what known_hosts of a client has to have for a profile of an SSH server at its own
+// port: a line for each host key.
+func KnownHosts(name string) (string, error) {
+	p, err := sshServer(name)
+	return knownHosts(p), err
+}
+
+// ClientKey is the private key, as PEM, of the user whom the profile of an SSH server lets in.
+func ClientKey(name string) (string, error) {
+	p, err := sshServer(name)
+	return p.ClientKey, err
+}
+
+// sshServer finds a profile that has keys.
+func sshServer(name string) (peers.Profile, error) {
+	p, err := peers.FindProfile(name)
+	if err == nil && len(p.HostKeys) == 0 {
+		err = fmt.Errorf("the profile %s has no keys: it is no SSH server", name)
+	}
+	return p, err
+}
+
+func knownHosts(p peers.Profile) string {
+	var all strings.Builder
+	for _, key := range p.HostKeys {
+		fmt.Fprintf(&all, "[127.0.0.1]:%d %s\n", p.Port, key)
+	}
+	return all.String()
 }

@@ -54,7 +54,7 @@ func TestProfilesAsTheyArePrinted(t *testing.T) {
 		if diff := cmp.Diff(short, got); diff != "" {
 			t.Errorf("%s (-short +printed)\n%s\n%s", p.Name, diff, text)
 		}
-		if bytes.Count(text, []byte("\n")) > 80 {
+		if bytes.Count(text, []byte("\n")) > 100 { // sshd has three host keys
 			t.Errorf("%s: what it stands for is no page:\n%s", p.Name, text)
 		}
 	}
@@ -172,7 +172,8 @@ func TestDescriptions(t *testing.T) {
 		for _, want := range []string{
 			"\n#     - profile: " + p.Name + "\n",
 			fmt.Sprintf("\n#       port: NUMBER          # %d", p.Port),
-			" It is there.\npeers:\n",
+			" It is there.\n",
+			"\npeers:\n",
 		} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: %q is missing in\n%s", p.Name, want, text)
@@ -190,6 +191,33 @@ func TestDescriptions(t *testing.T) {
 	if _, err := DescribeProfile("redsi", ""); err == nil ||
 		!strings.Contains(err.Error(), `no profile "redsi"`) {
 		t.Errorf("an unknown profile: %v", err)
+	}
+}
+
+// TestKnownHosts: host keys are for the address at which the profile listens, and other profiles
+// have none.
+func TestKnownHosts(t *testing.T) {
+	text, err := KnownHosts("sshd")
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if err != nil || len(lines) != 3 {
+		t.Fatalf("%q, %v", text, err)
+	}
+	for _, line := range lines {
+		if !strings.HasPrefix(line, "[127.0.0.1]:2222 ") || len(strings.Fields(line)) < 3 {
+			t.Errorf("a line %q", line)
+		}
+	}
+	const pem = "-----BEGIN OPENSSH PRIVATE KEY"
+	if key, err := ClientKey("sshd"); err != nil || !strings.HasPrefix(key, pem) {
+		t.Errorf("%q, %v", key, err)
+	}
+	for name, want := range map[string]string{"redis": "it is no SSH server", "redsi": "no profile"} {
+		if _, err := KnownHosts(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := ClientKey(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

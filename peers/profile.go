@@ -34,6 +34,11 @@ type Profile struct {
 	Offers string
 	// Asks says what the Parameters.Arguments of a client are; empty: it is a server.
 	Asks string
+	// HostKeys are the public keys of an SSH server, as lines of authorized_keys: a type, the key
+	// and a comment. ClientKey is the private key of the user that it lets in, as PEM. All are in
+	// the profile, and so the same on every machine and in every run.
+	HostKeys  []string
+	ClientKey string
 
 	recipe recipe
 }
@@ -155,7 +160,8 @@ const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 // served replaces the file that stands for what the profile serves (its path ends in a slash) by
 // the files of the directory, or keeps its content as that of one page. A directory without content
-// and without files is left out.
+// and without files is left out. A file that the profile itself puts there, before that one, gives
+// way to one of the directory.
 func served(files []File, directory fs.FS) ([]File, error) {
 	var all []File
 	for _, f := range files {
@@ -170,6 +176,11 @@ func served(files []File, directory fs.FS) ([]File, error) {
 			if err != nil {
 				return nil, err
 			}
+			given := map[string]bool{}
+			for _, c := range copied {
+				given[c.Path] = true
+			}
+			all = slices.DeleteFunc(all, func(f File) bool { return given[f.Path] })
 			all = append(all, copied...)
 		case f.Content != nil:
 			f.Path = below + "/index.html"

@@ -3,6 +3,7 @@ package peers
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"io/fs"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 )
 
 // complete are parameters with which every profile can be expanded.
@@ -45,7 +47,8 @@ func TestProfilesAreValid(t *testing.T) {
 			t.Errorf("%s: it does not say what it has, and how to log in", p.Name)
 		}
 		for _, f := range g.Files {
-			if own := Scratch + "/" + p.Name + "/"; !strings.HasPrefix(f.Path, own) {
+			own, home := Scratch+"/"+p.Name+"/", Scratch+"/root/"
+			if !strings.HasPrefix(f.Path, own) && (len(p.HostKeys) == 0 || !strings.HasPrefix(f.Path, home)) {
 				t.Errorf("%s: the file %s is outside of %s", p.Name, f.Path, own)
 			}
 		}
@@ -58,6 +61,10 @@ func TestProfilesAreValid(t *testing.T) {
 
 // testDirectory is what a peer serves in tests.
 var testDirectory = fstest.MapFS{"a/b": {Data: []byte("x"), Mode: 0o600}, "run": {Mode: 0o775}}
+
+// dropbearFiles are those of its profile, but for what is in the home directory.
+var dropbearFiles = []string{"{scratch}/dropbear/host_key_ecdsa", "{scratch}/dropbear/host_key_ed25519",
+	"{scratch}/dropbear/host_key_rsa", "{scratch}/dropbear/shadow"}
 
 // expansions are what becomes of profiles with parameters.
 var expansions = []struct {
@@ -83,9 +90,15 @@ var expansions = []struct {
 			"{scratch}/www2/www/run",
 		},
 	},
-	{profile: "dropbear", listen: "127.0.0.1:2222", files: []string{"{scratch}/dropbear/host_key"}},
+	{profile: "dropbear", listen: "127.0.0.1:2222", files: slices.Concat(dropbearFiles,
+		[]string{"{scratch}/root/.ssh/authorized_keys"})},
 	{profile: "dropbear", a: Parameters{Directory: testDirectory}, listen: "127.0.0.1:2222",
-		files: []string{"{scratch}/dropbear/host_key", "{scratch}/root/a/b", "{scratch}/root/run"}},
+		files: slices.Concat(dropbearFiles, []string{"{scratch}/root/.ssh/authorized_keys",
+			"{scratch}/root/a/b", "{scratch}/root/run"})},
+	// A key of the directory takes the place of the profile's.
+	{profile: "dropbear", a: Parameters{Directory: fstest.MapFS{".ssh/authorized_keys": {}}},
+		listen: "127.0.0.1:2222",
+		files:  slices.Concat(dropbearFiles, []string{"{scratch}/root/.ssh/authorized_keys"})},
 	{
 		profile: "python",
 		a:       Parameters{Program: []byte("print()")},
@@ -198,6 +211,70 @@ func TestClientKey(t *testing.T) {
 	if err != nil || !bytes.HasSuffix(key, public[len(public)-32:]) {
 		t.Errorf("%q, %v: it is not that of the key", fields, err)
 	}
+}
+
+// TestKeysOfSSHServers: the public keys that are told are those of the files, one of each type that
+// clients ask for, and the client's key is the one that is let in.
+func TestKeysOfSSHServers(t *testing.T) {
+	for _, name := range []string{"dropbear", "dropbear-inetd", "sshd"} {
+		p, err := FindProfile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := p.Expand(Parameters{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		content := map[string][]byte{}
+		for _, f := range g.Files {
+			content[f.Path] = f.Content
+		}
+		told := map[string]string{}
+		for _, line := range p.HostKeys {
+			key, comment, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+			if err != nil || !strings.Contains(comment, "test key") {
+				t.Fatalf("%s: %q: %v", name, line, err)
+			}
+			kind := strings.Split(strings.TrimPrefix(key.Type(), "ssh-"), "-")[0]
+			told[kind] = string(key.Marshal())
+		}
+		for _, kind := range []string{"ecdsa", "ed25519", "rsa"} {
+			file := content["{scratch}/"+name+"/host_key_"+kind]
+			if got := publicKey(t, file); got == "" || got != told[kind] {
+				t.Errorf("%s: the key %s that is told is not that of the file", name, kind)
+			}
+		}
+		let, _, _, _, err := ssh.ParseAuthorizedKey(content["{scratch}/root/.ssh/authorized_keys"])
+		if err != nil || string(let.Marshal()) != publicKey(t, []byte(p.ClientKey)) {
+			t.Errorf("%s: the key of the client is not let in: %v", name, err)
+		}
+	}
+}
+
+// publicKey is that of a private key in the format of OpenSSH, or in that of Dropbear: there it is
+// followed by the private numbers, and of an RSA or ECDSA key it begins with the same fields.
+func publicKey(t *testing.T, private []byte) string {
+	if signer, err := ssh.ParsePrivateKey(private); err == nil {
+		return string(signer.PublicKey().Marshal())
+	}
+	var fields struct {
+		Type string
+		Rest []byte `ssh:"rest"`
+	}
+	if err := ssh.Unmarshal(private, &fields); err != nil {
+		t.Fatal(err)
+	}
+	const seed = 32
+	if fields.Type == ssh.KeyAlgoED25519 { // a seed and the public key in one field
+		key := private[len(private)-seed:]
+		return string(ssh.Marshal(struct{ Type, Key string }{fields.Type, string(key)}))
+	}
+	n := map[string]int{ssh.KeyAlgoRSA: 2, ssh.KeyAlgoECDSA256: 2}[fields.Type]
+	end := len(private) - len(fields.Rest)
+	for range n {
+		end += 4 + int(binary.BigEndian.Uint32(private[end:]))
+	}
+	return string(private[:end])
 }
 
 func tooMany() fs.FS {

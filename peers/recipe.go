@@ -11,9 +11,9 @@ import (
 )
 
 // profileFiles holds a file NAME.profile for each profile, and what several of them put into
-// their groups. The keys are public by intention. The two host keys are the same key in two
-// formats, and open nothing but these peers. The certificate is for 127.0.0.1, localhost and the
-// names below test; it is valid from 2000 to 2100.
+// their groups. The keys and the password are public by intention, and open nothing but these
+// peers. A host key is there in the formats of OpenSSH and of Dropbear. The certificate is for
+// 127.0.0.1, localhost and the names below test; it is valid from 2000 to 2100.
 //
 //go:embed profiles
 var profileFiles embed.FS
@@ -24,6 +24,7 @@ type recipe struct {
 	sources     []string // of each file of the group: where its content comes from, see section
 	withProgram []string // the command where a program is given; nil: the same one
 	arguments   []string // of a client, where neither arguments nor a program are given
+	told        []string // files beside the profile that people are told, such as keys
 }
 
 // What texts of a profile contain instead of parameters. Scratch and SUT stay there: see Group.In.
@@ -97,6 +98,14 @@ func (p *Profile) set(key, value string) (err error) {
 		p.Offers = line
 	case "asks":
 		p.Asks = line
+	case "host keys": // public ones: a file beside the profile, as authorized_keys
+		var lines []byte
+		lines, err = r.tell(line)
+		p.HostKeys = strings.Split(strings.TrimSpace(string(lines)), "\n")
+	case "client key": // a private one: a file beside the profile
+		var key []byte
+		key, err = r.tell(line)
+		p.ClientKey = string(key)
 	case "port": // by default
 		p.Port, err = strconv.Atoi(line)
 
@@ -136,6 +145,12 @@ func (p *Profile) set(key, value string) (err error) {
 		err = errors.New("there is no such field")
 	}
 	return err
+}
+
+// tell reads a file beside the profile that people are told.
+func (r *recipe) tell(name string) ([]byte, error) {
+	r.told = append(r.told, name)
+	return profileFiles.ReadFile("profiles/" + name)
 }
 
 // setPreparation notes how the directory is made that was named last.

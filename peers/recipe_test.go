@@ -116,6 +116,8 @@ func TestWrongProfiles(t *testing.T) {
 		"command: 'x":                     "does not end",
 		"command: `x`y":                   "does not end",
 		"-- a = no.such.file --\n":        "no.such.file",
+		"host keys: no.such.file":         "no.such.file",
+		"client key: no.such.file":        "no.such.file",
 		"-- a = page.html --\nand more":   "a source and a content",
 		"-- a 0999 --\n":                  `"0999" is no mode`,
 		"-- a 4755 --\n":                  `"4755" is no mode`,
@@ -139,7 +141,7 @@ func TestEveryFileOfProfilesIsUsed(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range Profiles() {
 		used[p.Name+".profile"] = true
-		for _, source := range p.recipe.sources {
+		for _, source := range slices.Concat(p.recipe.sources, p.recipe.told) {
 			used[source] = true
 		}
 	}

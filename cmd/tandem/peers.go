@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -13,7 +15,8 @@ import (
 // peersCommand is tandem peers, which lists profiles, or shows one. What it shows of one is a
 // configuration that can be copied and changed.
 func peersCommand() *cobra.Command {
-	return &cobra.Command{
+	var knownHosts, clientKey bool
+	c := &cobra.Command{
 		Use:   "peers [PROFILE]",
 		Short: "List the profiles of peers, or show what one stands for",
 		Long: `A profile describes a well-known server or client, so that a configuration needs only its
@@ -23,18 +26,49 @@ name:
     - profile: NAME
 
 Without an argument, lists all profiles and says which are installed. With the name of one,
-prints the configuration that it stands for.`,
-		Example: "  tandem peers\n" +
-			"  tandem peers redis",
+prints the configuration that it stands for: the command, the address, the files, and how a
+client logs in.`,
+		Example: `  tandem peers
+  tandem peers redis
+  tandem peers dropbear --known-hosts
+  tandem peers dropbear --client-key >id_test`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			switch {
+			case (knownHosts || clientKey) && len(args) == 0:
+				return errors.New("--known-hosts and --client-key are about one profile: name an SSH " +
+					"server, such as tandem peers dropbear --known-hosts")
+			case knownHosts:
+				return printKeys(c, configs.KnownHosts, args[0])
+			case clientKey:
+				return printKeys(c, configs.ClientKey, args[0])
+			case len(args) == 0:
 				return listProfiles(c)
 			}
 			// More than one name is refused by Args.
 			return showProfile(c, args[0])
 		},
 	}
+	// Both go to standard output: a shell puts them where they are wanted.
+	c.Flags().BoolVar(&knownHosts, "known-hosts", false,
+		"print only the host keys of an SSH server, as lines of known_hosts")
+	c.Flags().BoolVar(&clientKey, "client-key", false,
+		"print only the private key of a user that an SSH server lets in")
+	c.MarkFlagsMutuallyExclusive("known-hosts", "client-key")
+	return c
+}
+
+// printKeys prints keys of a profile and nothing else, so that they can go into a file. They are
+// test keys that everybody knows, so there is no harm in a file that others can read. A profile
+// that is no SSH server has none, which is an error. It says so before anything is printed, and
+// the file stays empty.
+func printKeys(c *cobra.Command, of func(profile string) (string, error), profile string) error {
+	text, err := of(profile)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(c.OutOrStdout(), text)
+	return err
 }
 
 // listProfiles prints a line for each profile: its name, its port, what it is, and whether it is
