@@ -19,6 +19,8 @@
 # make deep       all cases of the tests of which make test runs a part
 # make cases      what was once judged wrongly, TIMES=50 times, beside other load
 # make kills      1,000 daemons, proxies, peers and checkers are killed at random: nothing may stay
+# make roots      a newcomer's way in bare roots of Debian 12 and 13 and Ubuntu 24.04, which
+#                 debootstrap makes; ROOTS="trixie", JOURNEYS="demo test" (scripts/roots/roots.sh)
 # make soak       a million executions, 100,000 checkpoints and restores: nothing may grow
 #
 # Experiments:
@@ -39,7 +41,7 @@ BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
 .PHONY: all build debugger setup demo test std twins programs scripts pairs delays deep bench soak fuzz \
-	cases kills versions table2 adaptive libraries servers finders lint house clean
+	cases kills roots versions table2 adaptive libraries servers finders lint house clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed
@@ -119,6 +121,9 @@ bench: setup build
 soak: setup build
 	$(GO) test ./sut -run TestMemoryIsFlat -v -timeout 20m -soak 1000000
 	$(GO) test ./ckptd -run TestSoak -v -timeout 2h -soak 100000
+
+roots:
+	scripts/roots/roots.sh $(if $(CACHE),-c $(CACHE)) $(if $(ROOTS),-r "$(ROOTS)") $(JOURNEYS)
 
 fuzz: build
 	$(GO) run ./scripts/fuzz -time $(or $(TIME),1m)
