@@ -12,7 +12,8 @@
 #   CRIU_SUITE   Debian suite to take CRIU from      (forky)
 #   CRIU_PREFIX  private directory                   (/opt/tandem-criu)
 #   CRIU_BIN     command to create                   (/usr/local/sbin/criu)
-#   CRIU_MIRROR  Debian mirror, where the machine itself is not Debian
+#   CRIU_MIRROR  Debian mirror   (that of the machine's apt; on Ubuntu, which has no CRIU, the
+#                one beside its own mirror, or else Debian's, as the package debootstrap has it)
 set -eu
 
 suite=${CRIU_SUITE:-forky}
@@ -45,15 +46,44 @@ for k in /usr/share/keyrings/debian-archive-keyring.pgp /usr/share/keyrings/debi
 done
 [ -n "$keys" ] || fail "Debian's archive keys are missing: run 'apt-get install debian-archive-keyring'"
 
-# What apt itself would fetch names the mirror, whatever form its sources have.
-mirror=${CRIU_MIRROR:-$(apt-get update --print-uris |
-	sed -n "s,^'\(.*/debian\)/*/dists/[a-z0-9]*/InRelease'.*,\1,p" | head -n 1)}
-[ -n "$mirror" ] || fail "found no Debian mirror among the apt sources: set CRIU_MIRROR to one"
-
 work=$(mktemp -d)
 new=$prefix.new.$$
 trap 'rm -rf "$work" "$new" "$command.$$"' EXIT
 trap 'exit 1' INT TERM
+
+# has_suite MIRROR says whether it has the suite. Apt's helper goes the way that apt goes.
+has_suite() {
+	/usr/lib/apt/apt-helper -qq -o APT::Sandbox::User=root \
+		download-file "$1/dists/$suite/InRelease" "$work/InRelease" >/dev/null 2>&1
+}
+
+# find_mirror prints a Debian mirror. What apt itself would fetch names that of the machine,
+# whatever form its sources have.
+find_mirror() {
+	uris=$(apt-get update --print-uris | sed -n "s,^'\(.*\)/*/dists/[a-z0-9]*/InRelease'.*,\1,p")
+	own=$(echo "$uris" | sed -n 's,/debian/*$,&,p' | head -n 1)
+	if [ -n "$own" ]; then
+		echo "$own"
+		return
+	fi
+	for uri in $uris; do
+		case $uri in */ubuntu | */ubuntu/) ;; *) continue ;; esac
+		beside=${uri%/ubuntu*}/debian
+		if has_suite "$beside"; then
+			echo "$beside"
+			return
+		fi
+	done
+	(
+		cd "$work"
+		apt-get -qq -o APT::Sandbox::User=root download debootstrap >&2
+		dpkg-deb -x debootstrap_*.deb debootstrap
+		sed -n 's/^DEF_MIRROR="\(.*\)"$/\1/p' debootstrap/usr/sbin/debootstrap
+	)
+}
+mirror=${CRIU_MIRROR:-$(find_mirror)}
+[ -n "$mirror" ] || fail "found no Debian mirror: set CRIU_MIRROR to one (https://www.debian.org/mirror/list)"
+
 mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/sources" "$work/preferences"
 : >"$work/status"
 printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \

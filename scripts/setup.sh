@@ -1,7 +1,7 @@
 #!/bin/sh
-# setup.sh [PACKAGE...]: install what Tandem and its examples need on Debian 12 or later, as
-# root: CRIU, their peers (Dropbear, Merecat, Redis, curl, scp for Dropbear's side of a copy) and
-# build tools; and the packages of profiles that are named, or all of them ("all").
+# setup.sh [PACKAGE...]: install what Tandem and its examples need on Debian 12 or later, or Ubuntu
+# 24.04, as root: CRIU, their peers (Dropbear, Merecat, Redis, curl, scp for Dropbear's side of a
+# copy) and build tools; and the packages of profiles that are named, or all of them ("all").
 # Does nothing, quickly, where everything is there. No service is started.
 set -eu
 
@@ -28,6 +28,7 @@ gcc /usr/bin/gcc
 libc6-dev /usr/include/stdlib.h
 make /usr/bin/make
 ca-certificates /etc/ssl/certs/ca-certificates.crt
+debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg
 END
 }
 
@@ -80,8 +81,9 @@ install_packages() {
 	trap 'exit 1' INT TERM
 	printf '#!/bin/sh\n# %s\nexit 101\n' "$mark" >"$policy"
 	chmod 755 "$policy"
-	apt-get -qq -o APT::Update::Error-Mode=any update >&2
-	DEBIAN_FRONTEND=noninteractive apt-get -qq --yes --no-install-recommends install "$@" >&2
+	# In a condition, as this is, set -e is off.
+	apt-get -qq -o APT::Update::Error-Mode=any update >&2 &&
+		DEBIAN_FRONTEND=noninteractive apt-get -qq --yes --no-install-recommends install "$@" >&2
 }
 
 command -v go >/dev/null || fail "Go is missing: install Go 1.26 or later (https://go.dev/doc/install) and put it in PATH"
@@ -92,7 +94,8 @@ if [ -n "$missing" ]; then
 	command -v apt-get >/dev/null || fail "needs apt-get to install: $missing"
 	say "installing $missing"
 	# shellcheck disable=SC2086 # a list of words
-	install_packages $missing
+	install_packages $missing ||
+		fail "apt-get cannot install them; on Ubuntu, most are in universe: add-apt-repository universe"
 fi
 
 # Restores by CRIU need nf_tables. Where the kernel has it built in, or loads it when asked, there is nothing to do.
