@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -98,6 +102,70 @@ func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
 		}
 	}
 	return result, err
+}
+
+// maxSurveys bounds how often a survey runs the program: once, and again while it looks up names
+// that it did not before.
+const maxSurveys = 3
+
+// Survey runs the program without peers and says whom it dials, and where it listens. That is one
+// execution, within the bounds of the configuration. A name that it looks up leads to an address of
+// its own in another execution, so that the port is known, too. An execution that fails is none the
+// worse: a program without peers may fail. The job is not to be run besides.
+func (j *Job) Survey(ctx context.Context, listener Listener) (d configs.Draft, err error) {
+	program, clean, err := buildTold(ctx, j.buildOptions(), listener.Say, "building "+j.options.Package)
+	if err != nil {
+		return d, err
+	}
+	defer clean()
+	hosts := map[netip.Addr]string{}
+	for range maxSurveys {
+		o, err := j.request.options(0)
+		if err != nil {
+			return d, err
+		}
+		o.Program = program
+		for at, name := range hosts {
+			o.World.Hosts = append(slices.Clone(o.World.Hosts), at.String()+" "+name)
+		}
+		slices.Sort(o.World.Hosts)
+		r, err := newRun(ctx, o, interest{})
+		if err != nil {
+			return d, err
+		}
+		if result, err := r.finish(ctx); result == nil {
+			return d, err
+		}
+		d = r.config.Dials.Draft()
+		d.Package, d.Args = j.request.Package, j.request.Config.Args
+		if !resolve(&d, hosts) {
+			break
+		}
+	}
+	return d, nil
+}
+
+// resolve puts names in the place of the addresses that they have led to, and adds those that led
+// to nothing. It gives addresses to names that have none, and reports whether there were any.
+func resolve(d *configs.Draft, hosts map[netip.Addr]string) (found bool) {
+	dialled := map[string]bool{}
+	for i := range d.Dialled {
+		w := &d.Dialled[i]
+		if name, ok := hosts[w.Address.At.Addr()]; ok {
+			w.Name = name
+			dialled[name] = true
+		} else if w.Name != "" {
+			// The first addresses of this network are taken by what programs use.
+			hosts[netip.AddrFrom4([4]byte{127, 77, 0, byte(len(hosts) + 1)})] = w.Name
+			dialled[w.Name], found = true, true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Values(hosts)) {
+		if !dialled[name] {
+			d.Dialled = append(d.Dialled, configs.Wanted{Name: name})
+		}
+	}
+	return found
 }
 
 // telling returns the options of a job, with a listener who is told what happens. The options are a

@@ -24,6 +24,10 @@ type Profile struct {
 	// Port is where it listens on 127.0.0.1, or for a client where the system under test does,
 	// unless Parameters say otherwise.
 	Port int
+	// Ports are where such servers are found elsewhere, for instance by convention. They do not
+	// contain Port. Preferred is the profile that is suggested first for these and its own port.
+	Ports     []int
+	Preferred bool
 
 	// Serves says what Parameters.Directory holds; empty: it takes no directory.
 	Serves string
@@ -97,6 +101,28 @@ func FindProfile(name string) (Profile, error) {
 			name, strings.Join(names, ", "))
 	}
 	return all[i], nil
+}
+
+// AtPort lists the profiles that may be meant by a port of TCP: of servers, or of the clients of
+// such servers. What is preferred comes first, and then the order is that of the names. Profiles
+// of programs that the user has to give are none of them.
+func AtPort(port int, clients bool) (list []Profile) {
+	for _, p := range Profiles() {
+		isClient := p.Asks != ""
+		if isClient == clients && p.Program != "" && (p.Port == port || slices.Contains(p.Ports, port)) {
+			list = append(list, p)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Profile) int {
+		switch {
+		case a.Preferred == b.Preferred:
+			return 0
+		case a.Preferred:
+			return -1
+		}
+		return 1
+	})
+	return list
 }
 
 // Expand returns a group with this peer alone, and with the files and binds that it needs. The

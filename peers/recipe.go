@@ -106,8 +106,8 @@ func (p *Profile) set(key, value string) (err error) {
 		var key []byte
 		key, err = r.tell(line)
 		p.ClientKey = string(key)
-	case "port": // by default
-		p.Port, err = strconv.Atoi(line)
+	case "port", "ports", "preferred":
+		err = p.setPorts(key, line)
 
 	// What is run. Lists of words are as splitWords reads them.
 	case "command":
@@ -151,6 +151,25 @@ func (p *Profile) set(key, value string) (err error) {
 func (r *recipe) tell(name string) ([]byte, error) {
 	r.told = append(r.told, name)
 	return profileFiles.ReadFile("profiles/" + name)
+}
+
+// setPorts notes a field that says at which ports such servers are found, by default and elsewhere,
+// or whether the profile is the one to suggest there.
+func (p *Profile) setPorts(key, line string) (err error) {
+	switch key {
+	case "port":
+		p.Port, err = strconv.Atoi(line)
+	case "ports":
+		for word := range strings.FieldsSeq(line) {
+			port, wrong := strconv.Atoi(word)
+			p.Ports, err = append(p.Ports, port), errors.Join(err, wrong)
+		}
+	case "preferred":
+		if p.Preferred = line == "yes"; !p.Preferred {
+			err = fmt.Errorf("%q is not yes", line)
+		}
+	}
+	return err
 }
 
 // setPreparation notes how the directory is made that was named last.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -58,6 +56,7 @@ working directory.`,
 			return f.run(c, pkg, rest, nil)
 		},
 	}
+	// Most flags are those of other commands, too.
 	p := c.Flags()
 	// Flags that the other commands do not have follow.
 	f.checkFlags.register(p)
@@ -75,23 +74,6 @@ working directory.`,
 	fileFlags(p, "out", "cache", "run")
 	c.SetFlagErrorFunc(unknownFlag)
 	return c
-}
-
-// unknownFlag is the error of a flag that a command does not have, or whose value is wrong. It may
-// be one of the program: go run takes those without two dashes, and users are used to it. Nobody
-// can tell which, so the error names both ways on.
-func unknownFlag(c *cobra.Command, err error) error {
-	return fmt.Errorf("%w; flags of the program come after --, and %s --help lists the others", err,
-		c.CommandPath())
-}
-
-// onePackage is the error of arguments that are no package, and are not after two dashes.
-func onePackage(c *cobra.Command, args []string) error {
-	if len(args) == 0 || c.ArgsLenAtDash() == 0 {
-		return errors.New("name a package")
-	}
-	return fmt.Errorf("name one package; arguments of the program come after --: %s %s -- %s",
-		c.CommandPath(), args[0], strings.Join(args[1:], " "))
 }
 
 // run checks a package, or goes on with a saved run of it. All that can be wrong with flags and

@@ -21,6 +21,7 @@ func ckptdCommand() *cobra.Command {
 		Long: `A check with peers starts a checkpoint daemon of its own. A shared one serves all checks
 that are told to use it, with --ckptd SOCKET. Clients are isolated from each other and have
 separate budgets. When a check ends, its peers and images end with it.`,
+		// All of a life of a daemon.
 		Example: `  tandem ckptd start
   tandem check ./cmd/client --ckptd /run/tandem-ckptd.socket
   tandem ckptd status

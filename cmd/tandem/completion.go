@@ -61,7 +61,8 @@ func complete(root *cobra.Command) {
 func argumentsOf(command string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		switch command {
-		case "check", "test", "compare", "config":
+		// Packages can be files, too, but nobody names them so.
+		case "check", "test", "compare", "config", "init":
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		// A schedule is an argument, too, but nobody types one.
 		case "replay", "show", "debug":

@@ -43,22 +43,8 @@ Nothing is built, and nothing is run.`,
 	return c
 }
 
-// packageOf is the package that arguments name, and those that follow after two dashes. Without a
-// package it is that of the working directory. What is in another module is entered; see enter.
-func packageOf(c *cobra.Command, args []string) (pkg string, rest []string, err error) {
-	// dash is how many arguments there are before --, and -1 without it.
-	switch dash := c.ArgsLenAtDash(); {
-	case dash > 1 || dash < 0 && len(args) > 1:
-		return "", nil, onePackage(c, args)
-	case len(args) == 0 || dash == 0:
-		args = append([]string{"."}, args...)
-	}
-	pkg, err = enter(c.ErrOrStderr(), c.Flags(), args[0])
-	return pkg, args[1:], err
-}
-
 // keysOfFlags are the keys of the flags whose names are others, but for a hyphen instead of an
-// underscore.
+// underscore. These are the bounds, which have a key around them.
 var keysOfFlags = map[string]string{
 	"executions": "bounds.executions", "depth": "bounds.depth", "time": "bounds.time",
 	"preemptions": "bounds.preemptions", "delays": "bounds.delays",

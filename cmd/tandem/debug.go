@@ -32,6 +32,7 @@ func debugCommand() *cobra.Command {
 their steps in the recorded order, and the peers' answers are the recorded ones. So each run is the
 same: to go back, call it again with the number of an earlier step. The first "continue" goes to
 the step, or to a breakpoint; the last one ends at the violation.`,
+		// The second is for editors.
 		Example: "  tandem debug found.counterexample --step 12\n" +
 			"  tandem debug found.counterexample --listen 127.0.0.1:4040",
 		Args: cobra.ExactArgs(1),

@@ -18,6 +18,33 @@ import (
 	"github.com/tandem-mc/tandem/report/sarif"
 )
 
+// Exit codes. Scripts rely on them, so they stay as they are.
+const (
+	exitHolds    = 0
+	exitViolated = 1
+	exitUnknown  = 2
+	exitError    = 3
+)
+
+// verdictError ends a command with an exit code other than that of an error. Commands return it as
+// their error, since cobra has no other way to an exit code.
+type verdictError int
+
+// Error is never shown, since run turns the verdict into an exit code.
+func (e verdictError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// verdictOf is what a command with this verdict ends with. Holds is no error. Everything that is
+// neither holds nor violated is unknown.
+func verdictOf(v report.Verdict) error {
+	switch v {
+	case report.Holds:
+		return nil
+	case report.Violated:
+		return verdictError(exitViolated)
+	}
+	return verdictError(exitUnknown)
+}
+
 // formats are the formats for machines that results are written in beside the text.
 type formats struct {
 	// Files; empty: none.

@@ -17,15 +17,6 @@ import (
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/proxy"
-	"github.com/tandem-mc/tandem/report"
-)
-
-// Exit codes. Scripts rely on them, so they stay as they are.
-const (
-	exitHolds    = 0
-	exitViolated = 1
-	exitUnknown  = 2
-	exitError    = 3
 )
 
 // called is the name by which this program was started. By the names of the daemon and the proxy it
@@ -74,25 +65,6 @@ func version() string {
 	return info.Main.Version + ", " + info.GoVersion
 }
 
-// verdictError ends a command with an exit code other than that of an error. Commands return it as
-// their error, since cobra has no other way to an exit code.
-type verdictError int
-
-// Error is never shown, since run turns the verdict into an exit code.
-func (e verdictError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
-
-// verdictOf is what a command with this verdict ends with. Holds is no error. Everything that is
-// neither holds nor violated is unknown.
-func verdictOf(v report.Verdict) error {
-	switch v {
-	case report.Holds:
-		return nil
-	case report.Violated:
-		return verdictError(exitViolated)
-	}
-	return verdictError(exitUnknown)
-}
-
 // rootCommand has all commands below it. It is made anew for each run, since flags keep their
 // values in it. Messages are not printed by cobra: run does that.
 func rootCommand() *cobra.Command {
@@ -109,12 +81,14 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
   tandem check ./cmd/client
   tandem test ./...
   tandem replay client.counterexample`,
-		Version:       version(),
+		Version: version(),
+		// Errors are printed by run, and a usage text would hide them.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), showCommand(),
-		debugCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand(), configCommand())
+		debugCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand(),
+		initCommand(), configCommand())
 	// Now, so that they are listed with the others.
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -25,6 +25,37 @@ func fileFlags(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
+// packageOf is the package that arguments name, and those that follow after two dashes. Without a
+// package it is that of the working directory. What is in another module is entered; see enter.
+func packageOf(c *cobra.Command, args []string) (pkg string, rest []string, err error) {
+	// dash is how many arguments there are before --, and -1 without it.
+	switch dash := c.ArgsLenAtDash(); {
+	case dash > 1 || dash < 0 && len(args) > 1:
+		return "", nil, onePackage(c, args)
+	case len(args) == 0 || dash == 0:
+		args = append([]string{"."}, args...)
+	}
+	pkg, err = enter(c.ErrOrStderr(), c.Flags(), args[0])
+	return pkg, args[1:], err
+}
+
+// unknownFlag is the error of a flag that a command does not have, or whose value is wrong. It may
+// be one of the program: go run takes those without two dashes, and users are used to it. Nobody
+// can tell which, so the error names both ways on.
+func unknownFlag(c *cobra.Command, err error) error {
+	return fmt.Errorf("%w; flags of the program come after --, and %s --help lists the others", err,
+		c.CommandPath())
+}
+
+// onePackage is the error of arguments that are no package, and are not after two dashes.
+func onePackage(c *cobra.Command, args []string) error {
+	if len(args) == 0 || c.ArgsLenAtDash() == 0 {
+		return errors.New("name a package")
+	}
+	return fmt.Errorf("name one package; arguments of the program come after --: %s %s -- %s",
+		c.CommandPath(), args[0], strings.Join(args[1:], " "))
+}
+
 // enter goes to the directory that a user has named if it is in another module than the working
 // directory, since the go command looks packages up in one module only. It returns the pattern of
 // the package as it is called there; that may end in /..., for all packages below. What is no

@@ -54,6 +54,7 @@ the tests are those of the working directory. Arguments after -- are for the tes
 Flags of go test that mean the same here can be given with one dash, too.
 
 Exit codes: 0 all tests hold, 1 some test is violated, 2 unknown, 3 error.`,
+		// Those of the working directory, of all packages, and of some tests only.
 		Example: "  tandem test\n" +
 			"  tandem test ./... --time 1m\n" +
 			"  tandem test ./queue -run 'TestQueue/empty' --junit results.xml",

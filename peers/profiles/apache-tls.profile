@@ -2,6 +2,7 @@ title: the same over TLS
 program: /usr/sbin/apache2
 package: apache2-bin
 port: 8443
+ports: 443
 serves: the pages
 offers: a certificate for 127.0.0.1, localhost and *.test, which has signed itself; it is below
 

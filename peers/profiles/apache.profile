@@ -2,6 +2,7 @@ title: web server, one process with threads
 program: /usr/sbin/apache2
 package: apache2-bin
 port: 8080
+ports: 80
 serves: the pages
 
 # Apache refuses to serve as root. -X: one process, in the foreground.

@@ -2,6 +2,7 @@ title: Dropbear's client of SSH servers
 program: /usr/bin/dbclient
 package: dropbear-bin
 port: 2222
+ports: 22 2200
 asks: the command for the server
 
 # -y -y: any host key will do; -T: no terminal. Who logs in may have any name, or the key.

@@ -2,6 +2,8 @@ title: name server, a process for each connection
 program: /usr/sbin/dnsmasq
 package: dnsmasq-base
 port: 5353
+ports: 53
+preferred: yes
 offers: a.example.test, 10.0.0.1, and b.example.test, 10.0.0.2, unless you give another
   {scratch}/NAME/hosts
 

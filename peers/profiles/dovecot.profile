@@ -2,6 +2,7 @@ title: server of IMAP, and of POP3 at port 1110
 program: /usr/sbin/dovecot
 package: dovecot-imapd
 port: 1143
+ports: 143
 offers: mailboxes of all users, with the password "secret"
 
 # Mail is in a directory of each user. All processes run as one user:

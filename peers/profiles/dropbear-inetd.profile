@@ -2,6 +2,7 @@ title: the same, started by inetd for each connection
 program: /usr/sbin/inetd
 package: openbsd-inetd
 port: 2222
+ports: 22 2200
 serves: the home directory of root, such as .ssh/authorized_keys
 offers: the user root, with the password tandem or the key below
 host keys: host_keys.pub

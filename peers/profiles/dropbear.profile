@@ -2,6 +2,8 @@ title: SSH server, a process for each connection
 program: /usr/sbin/dropbear
 package: dropbear-bin
 port: 2222
+ports: 22 2200
+preferred: yes
 serves: the home directory of root, such as .ssh/authorized_keys
 offers: the user root, with the password tandem or the key below
 host keys: host_keys.pub

@@ -2,6 +2,7 @@ title: web server, one process
 program: /usr/sbin/lighttpd
 package: lighttpd
 port: 8080
+ports: 80
 serves: the pages
 
 command: lighttpd -D -f {own}/lighttpd.conf

@@ -2,6 +2,8 @@ title: web server, one process, descended from thttpd
 program: /usr/sbin/merecat
 package: merecat
 port: 8080
+ports: 80 8000 8888
+preferred: yes
 serves: the pages
 
 # It closes a connection on which nothing has come for some seconds by the wall clock,

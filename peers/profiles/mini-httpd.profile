@@ -2,6 +2,7 @@ title: web server, a process for each connection
 program: /usr/sbin/mini_httpd
 package: mini-httpd
 port: 8080
+ports: 80
 serves: the pages
 
 # -D: in the foreground.

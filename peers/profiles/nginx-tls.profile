@@ -2,6 +2,8 @@ title: web server over TLS, one process
 program: /usr/sbin/nginx
 package: nginx
 port: 8443
+ports: 443
+preferred: yes
 serves: the pages
 offers: a certificate for 127.0.0.1, localhost and *.test, which has signed itself; it is below
 

@@ -2,6 +2,7 @@ title: web server, one process
 program: /usr/sbin/nginx
 package: nginx
 port: 8080
+ports: 80 8000 8888
 serves: the pages
 
 command: nginx -e stderr -p {own} -c {own}/nginx.conf

@@ -2,6 +2,7 @@ title: SMTP server
 program: /usr/sbin/smtpd
 package: opensmtpd
 port: 2525
+ports: 25 587 1025
 offers: to take mail for anybody, which it keeps in {scratch}/NAME/mail
 
 # It delivers what comes to a directory, whoever it is for. The users that it wants to run

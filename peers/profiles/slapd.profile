@@ -2,6 +2,7 @@ title: LDAP server
 program: /usr/sbin/slapd
 package: slapd
 port: 1389
+ports: 389
 offers: dc=example,dc=test for all to read, and cn=admin,dc=example,dc=test with the password admin
 
 # Entries are in files, one for each: a database mapped into memory is more than needed.

@@ -2,6 +2,7 @@ title: OpenSSH's server
 program: /usr/sbin/sshd
 package: openssh-server
 port: 2222
+ports: 22 2200
 serves: the home directory of root, such as .ssh/authorized_keys
 offers: the user root, with the password tandem or the key below
 host keys: host_keys.pub

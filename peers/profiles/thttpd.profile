@@ -3,6 +3,7 @@ program: /usr/sbin/thttpd
 advice: Debian does not have it: build it from https://acme.com/software/thttpd/, or take merecat,
   which descends from it
 port: 8080
+ports: 80
 serves: the pages
 
 # -D: in the foreground. The clock: see merecat.profile.

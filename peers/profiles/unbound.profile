@@ -2,6 +2,7 @@ title: name server
 program: /usr/sbin/unbound
 package: unbound
 port: 5353
+ports: 53
 offers: a.example.test, 10.0.0.1, and b.example.test, 10.0.0.2, unless you give another
   {scratch}/NAME/records.conf
 

@@ -2,6 +2,7 @@ title: FTP server, a process for each connection
 program: /usr/sbin/vsftpd
 package: vsftpd
 port: 2121
+ports: 21
 serves: the files
 offers: all files to read and write, to the user anonymous with any password
 

@@ -5,6 +5,7 @@ package dials
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -182,6 +183,25 @@ func (s *Set) Found(group *peers.Group, absent []configs.Absent) Found {
 	f.Configure = configuration(missing, s.waited)
 	f.Undialled = s.undialled(absent)
 	return f
+}
+
+// Draft is what a first configuration is made of: all that was dialled where nobody was, and where
+// the program listens for others. It is called when the search has ended.
+func (s *Set) Draft() (d configs.Draft) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.missing(nil, nil) {
+		d.Dialled = append(d.Dialled, configs.Wanted{Address: at.Address, Name: at.name})
+	}
+	// A server that the program itself dials is one that nobody else need connect to.
+	for _, a := range s.served {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(s.own)), func(at target) bool {
+			return at.name == "" && a.Serves(at.Address)
+		}) || slices.Contains(s.waited, a) {
+			d.Listened = append(d.Listened, configs.Wanted{Address: a})
+		}
+	}
+	return d
 }
 
 // undialled are the entries that stand for nothing that was dialled, in the order of the

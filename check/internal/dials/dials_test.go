@@ -1,7 +1,6 @@
 package dials
 
 import (
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,39 +166,4 @@ func TestConfiguration(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestPortsOfProfiles: a profile that is suggested listens at the port for which it is.
-func TestPortsOfProfiles(t *testing.T) {
-	for port, name := range profiles {
-		file := filepath.Join(t.TempDir(), "tandem.yaml")
-		if err := os.WriteFile(file, []byte("peers:\n  - {profile: "+name+"}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		config, err := configs.Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dialled := target{Address: proxy.Address{
-			At: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port)}}
-		if !isConfigured(dialled, config.Group) {
-			t.Errorf("%s does not listen at %d", name, port)
-		}
-	}
-}
-
-// TestNamesOfEntries: entries for different addresses have different names, so that what several
-// tests miss can be put into one file.
-func TestNamesOfEntries(t *testing.T) {
-	names := map[string]string{}
-	for _, text := range []string{"127.0.0.1:80", "127.0.0.1:81", "[::1]:80",
-		"udp 127.0.0.1:80", "unix /run/x",
-		"unix /run/y"} {
-		for _, lines := range [][]string{target{Address: at(t, text)}.server(), client(at(t, text))} {
-			if other := names[lines[0]]; other != "" {
-				t.Errorf("%s and %s are both %q", other, text, lines[0])
-			}
-			names[lines[0]] = text
-		}
-	}
 }
