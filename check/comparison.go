@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/compare"
@@ -150,9 +149,8 @@ func (c *Comparison) measure(
 			tell(err)
 		}
 		// Each combination has a daemon of its own, which begins with an empty store.
-		err = job.withDaemon(ctx, listener.Log, func(client *ckptd.Client) error {
-			// The time to start the daemon is left out.
-			o.Client, started = client, time.Now()
+		err = job.withDaemon(ctx, listener, &o, func() error {
+			started = time.Now() // the time to start the daemon is left out
 			result, err := Run(ctx, o)
 			// An error after a violation leaves a result. Its numbers are shown beside the error.
 			if err == nil || result != nil && len(result.Violations) > 0 {
@@ -163,7 +161,7 @@ func (c *Comparison) measure(
 				return err
 			}
 			// The peak is wanted even if the check was interrupted.
-			store, err := client.Status(context.WithoutCancel(ctx))
+			store, err := o.Client.Status(context.WithoutCancel(ctx))
 			row.PeakBytes = store.PeakBytes
 			return err
 		})

@@ -31,10 +31,6 @@ type Job struct {
 // it goes on with a saved run, everything that the result depends on must be as it was. An error
 // says which part of the request is wrong, or what has changed.
 func NewJob(r Request) (*Job, error) {
-	if r.Config.Group != nil && os.Geteuid() != 0 {
-		return nil, errors.New("checking against peers needs root, to checkpoint them: " +
-			"run tandem as root, for instance with sudo")
-	}
 	if len(r.Args) > 0 {
 		r.Config.Args = r.Args
 	}
@@ -84,8 +80,7 @@ func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
 	defer clean()
 	o.Program = program
 	var result *Result
-	err = j.withDaemon(ctx, listener.Log, func(client *ckptd.Client) (err error) {
-		o.Client = client
+	err = j.withDaemon(ctx, listener, &o, func() (err error) {
 		result, err = Run(ctx, o)
 		return err
 	})
@@ -241,32 +236,50 @@ func buildWith(ctx context.Context, toolchain *sut.Toolchain, o sut.BuildOptions
 	return p, clean, err
 }
 
-// withDaemon calls do with a checkpoint daemon, which ends afterwards. Without peers it is nil. The
-// error of the daemon's end is joined to that of do.
-func (j *Job) withDaemon(ctx context.Context, log io.Writer, do func(*ckptd.Client) error) error {
-	config := j.request.Config
-	if config.Group == nil {
-		return do(nil)
+// withDaemon calls do with a checkpoint daemon in the options, which ends afterwards. Without peers
+// there is none. Where it cannot be started, the check goes on with answers that are known already,
+// if there may be some. The error of the daemon's end is joined to that of do.
+func (j *Job) withDaemon(ctx context.Context, listener Listener, o *Options, do func() error) error {
+	if j.request.Config.Group == nil {
+		return do()
 	}
+	client, err := j.connect(ctx, listener.Log)
+	if err != nil {
+		if o.Kept == nil || ctx.Err() != nil {
+			return err
+		}
+		o.Unstarted = err
+		o.Without = []string{fmt.Sprintf("peers: all answers are those kept in %s: %v", o.Kept.Path(), err)}
+		listener.Say("running without %s", o.Without[0])
+		return do()
+	}
+	o.Client, o.Without = client, client.Without()
+	for _, line := range o.Without {
+		listener.Say("running without %s", line)
+	}
+	if method, why := client.Quiescence(); why != nil && listener.Log != nil {
+		fmt.Fprintf(listener.Log, "eBPF cannot be loaded, so quiescence is told by %s: %v\n", method, why)
+	}
+	err = do()
+	return errors.Join(err, client.Close())
+}
+
+// connect starts a checkpoint daemon, or attaches to the shared one that the request names. The
+// caller has to close it.
+func (j *Job) connect(ctx context.Context, log io.Writer) (*ckptd.Client, error) {
+	config := j.request.Config
 	o := ckptd.Options{
 		Backend: config.Backend, MaxBytes: int64(config.CheckpointMib) << 20,
 		Quiescence: config.Quiescence, Log: log,
 	}
-	var client *ckptd.Client
-	var err error
 	if j.request.Daemon != "" {
-		client, err = ckptd.Dial(ctx, j.request.Daemon, o)
-	} else {
-		client, err = ckptd.Spawn(ctx, o)
+		return ckptd.Dial(ctx, j.request.Daemon, o)
 	}
-	if err != nil {
-		return err
+	client, err := ckptd.Spawn(ctx, o)
+	if errors.Is(err, ckptd.ErrNoCRIU) { // which was asked for, else others would do
+		err = fmt.Errorf("%w; or take another --backend than %s", err, config.Backend)
 	}
-	if method, why := client.Quiescence(); why != nil && log != nil {
-		fmt.Fprintf(log, "eBPF cannot be loaded, so quiescence is told by %s: %v\n", method, why)
-	}
-	err = do(client)
-	return errors.Join(err, client.Close())
+	return client, err
 }
 
 // PackageDirectory is the directory of a package, which the user names by a directory, by its

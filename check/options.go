@@ -2,8 +2,10 @@ package check
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
@@ -71,6 +73,11 @@ type PeerOptions struct {
 	// reaches them.
 	Group  *peers.Group
 	Client *ckptd.Client
+	// Unstarted is why there is no Client, although there are peers: the check goes on as long as
+	// answers that are known already do.
+	Unstarted error
+	// Without is what the check runs without, although it would have it elsewhere: a line each.
+	Without []string
 	// Absent is where nobody is on purpose.
 	Absent []configs.Absent
 	// Strategy says when checkpoints are taken. Reports call it StrategyName.
@@ -131,6 +138,12 @@ func (o *Options) resumes() bool { return o.Saving != nil && o.Saving.Run.State(
 // here. Without a group it must not be called.
 func (o *Options) driver(scope iocache.Scope) driver.Config {
 	c := driver.Config{Start: driver.From(o.Client), Spec: *o.Group, Strategy: o.Strategy, Scope: scope}
+	if why := o.Unstarted; why != nil {
+		c.Start = func(context.Context, peers.Group) (driver.Group, error) {
+			return nil, fmt.Errorf("no answer is kept to what the program asks of %s now, and no peer can "+
+				"be started to give one: %w", namesOfPeers(o.Group), why)
+		}
+	}
 	c.Patience = max(cmp.Or(o.PeerPatience, watch.DefaultPatience), 0)
 	c.Room = cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes)
 	c.Guess = 2 * time.Millisecond // about what the first checkpoint of a small peer costs
@@ -138,6 +151,15 @@ func (o *Options) driver(scope iocache.Scope) driver.Config {
 		c.Guess = 20 * time.Millisecond
 	}
 	return c
+}
+
+// namesOfPeers are those of a group, for messages.
+func namesOfPeers(g *peers.Group) string {
+	names := make([]string, len(g.Peers))
+	for i, p := range g.Peers {
+		names[i] = p.Name
+	}
+	return strings.Join(names, ", ")
 }
 
 // selectFaults says where the peers are whose connections can fail. An error names the peer whose

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -87,8 +86,7 @@ func (j *Job) Tests(
 	o.Args = j.request.Args
 	o.Program = program
 	executions, early := 0, 0 // of all searches
-	err = j.withDaemon(ctx, listener.Log, func(client *ckptd.Client) error {
-		o.Client = client
+	err = j.withDaemon(ctx, listener, &o, func() error {
 		tests := TestOptions{Options: o, NewSearch: o.Again,
 			Run: which.Run, Skip: which.Skip, Short: which.Short, Together: which.Together}
 		return Tests(ctx, tests, func(v TestVerdict) error {

@@ -152,6 +152,9 @@ func assumedOfTime(o Options, executions, early, cutOff int) string {
 // Assumptions is what the verdict of a check rests on, for a report, besides how time passed.
 func Assumptions(o Options) report.Assumptions {
 	a := report.Assumptions{Preemptible: o.Program.Open}
+	for _, line := range o.Without {
+		a.Other = append(a.Other, "ran without "+line)
+	}
 	if len(o.Program.Races) > 0 {
 		a.Other = append(a.Other, "data races are looked for in: "+racesIn(o.Program))
 	} else {

@@ -45,6 +45,7 @@ type Client struct {
 	read    chan struct{} // closed when the reader of replies has ended
 	stderr  *tail
 	noShim  error // why the peers run without the shim; nil: they do not
+	without []string
 
 	wakeups   *watch.Wakeups // nil: quiescence is judged by /proc alone
 	noWakeups error          // why that is, where it was not asked for
@@ -81,7 +82,7 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 	if err != nil {
 		return nil, err
 	}
-	c.noShim = noShim
+	c.noShim, c.without = noShim, givenUp(s)
 	if err := c.openWakeups(o.Quiescence); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -90,6 +91,19 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 	}
 	return c, nil
 }
+
+// givenUp are the lines of Without that follow from a set-up.
+func givenUp(s wire.Setup) (lines []string) {
+	// Where memory was asked for, CRIU is nothing that was given up.
+	if s.NoCRIU != "" && s.Backend == BackendAuto {
+		lines = append(lines, "CRIU: checkpoints of peers are taken in memory only: "+s.NoCRIU)
+	}
+	return lines
+}
+
+// Without says what the daemon runs without since the machine or the user does not have it, and
+// what that costs: a line for each, such as "CRIU: ...". The client was made all the same.
+func (c *Client) Without() []string { return c.without }
 
 // execute starts the daemon's process and the reader of its replies. The daemon is pid 1 of its
 // namespaces from its first instruction on. It is waited for at once, so that its end is known

@@ -30,16 +30,6 @@ func (o *Options) complete() (wire.Setup, error) {
 	if s.Proxy, err = programFile(o.Proxy, proxy.Program); err != nil {
 		return s, err
 	}
-	if s.CRIU = o.CRIU; s.CRIU == "" {
-		if s.CRIU, _, err = criu.Find(); err != nil {
-			return s, err
-		}
-	} else if _, err = criu.Version(s.CRIU); err != nil {
-		return s, fmt.Errorf("%w: %s", err, criu.InstallHint)
-	}
-	if s.CRIU, err = filepath.Abs(s.CRIU); err != nil {
-		return s, err
-	}
 	if s.MaxBytes = o.MaxBytes; s.MaxBytes == 0 {
 		s.MaxBytes = DefaultMaxBytes
 	}
@@ -54,10 +44,33 @@ func (o *Options) complete() (wire.Setup, error) {
 		return s, fmt.Errorf("there is no backend %.64q: choose %s, %s or %s", o.Backend, BackendAuto,
 			BackendCRIU, BackendMemory)
 	}
+	if err := o.chooseCRIU(&s); err != nil {
+		return s, err
+	}
 	if s.MaxBytes < 0 || s.MaxImages < 0 {
 		return s, fmt.Errorf("a budget of %d bytes or %d images is negative", o.MaxBytes, o.MaxImages)
 	}
 	return s, nil
+}
+
+// chooseCRIU finds the CRIU that is to be used. Without one, groups that memory holds run all the
+// same: only where nothing but CRIU may save them is it an error. Otherwise why there is none is
+// said when a group would need it.
+func (o *Options) chooseCRIU(s *wire.Setup) error {
+	file, err := o.CRIU, error(nil)
+	if file == "" {
+		file, _, err = criu.Find()
+	} else if _, err = criu.Version(file); err != nil {
+		err = fmt.Errorf("%w: %s", err, criu.InstallHint)
+	}
+	if err == nil {
+		s.CRIU, err = filepath.Abs(file)
+	}
+	if err != nil && s.Backend != BackendCRIU {
+		s.CRIU, s.NoCRIU = "", err.Error()
+		return nil
+	}
+	return err
 }
 
 // findShim finds the shim of the peers. They can do without, but then nobody knows what they read.

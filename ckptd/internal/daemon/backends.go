@@ -50,6 +50,7 @@ type policy struct {
 	criu     *criu.Runner
 	inMemory bool     // groups are saved in memory, where they can be
 	always   bool     // memory must do: CRIU does not stand in for it
+	noCRIU   string   // why it cannot, and what to do about it; empty: it is not wanted, or can
 	copies   *os.File // network namespace of copies, and of a proxy that is parked
 	dumps    criu.FailedDumps
 }
@@ -80,13 +81,23 @@ func (b *backends) save(ctx context.Context, i *store.Image) error {
 	}
 	// An error that is neither may have left the group in any state: CRIU would save that.
 	if b.always || !errors.Is(err, incarnation.ErrRefused) && !errors.Is(err, wire.ErrNotQuiescent) {
-		return err
+		return b.wantsCRIU(err)
 	}
 	b.giveUpMemory(err)
 	if err := b.host.files.store.ReleaseFiles(i); err != nil {
 		return err
 	}
 	return b.saveByCRIU(ctx, i)
+}
+
+// wantsCRIU adds to an error of the memory backend that CRIU may be able to save the group, where
+// that is not at hand. What is to be done about it is the user's choice.
+func (b *backends) wantsCRIU(err error) error {
+	if b.noCRIU == "" || !errors.Is(err, incarnation.ErrRefused) {
+		return err
+	}
+	return fmt.Errorf("%w; CRIU may hold it, but cannot be used: %s; or check with --strategy never, which "+
+		"saves nothing", err, b.noCRIU)
 }
 
 // giveUpMemory has the group saved by CRIU from now on. Its images in memory stay: they can be

@@ -46,13 +46,13 @@ func (d *daemon) setUp(s *wire.Setup) error {
 		}
 	}
 	d.verify = s.Verify
-	d.policy.criu = &criu.Runner{File: s.CRIU, Reaper: d.reaper}
+	d.policy.criu, d.noCRIU = &criu.Runner{File: s.CRIU, Reaper: d.reaper}, s.NoCRIU
 	// Copies live in a network of their own: in the group's they would keep its addresses in use.
 	if s.Backend != wire.BackendCRIU {
 		var err error
 		d.copies, err = netns.New()
 		d.inMemory = err == nil
-		d.always = s.Backend == wire.BackendMemory
+		d.always = s.Backend == wire.BackendMemory || s.CRIU == ""
 		if err != nil && d.always {
 			return fmt.Errorf("prepare the memory backend: %w", err)
 		}

@@ -85,6 +85,7 @@ const (
 // Setup is the daemon's configuration.
 type Setup struct {
 	Proxy, CRIU string
+	NoCRIU      string         `json:",omitempty"` // why CRIU is empty, and what to do about it
 	Shim        shim.Libraries // empty: peers run without
 	MaxBytes    int64
 	MaxImages   int
