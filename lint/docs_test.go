@@ -228,7 +228,9 @@ func (n names) missing(d document, piece string) (all []string) {
 		}
 	}
 	for _, name := range testName.FindAllString(piece, -1) {
-		if !slices.ContainsFunc(n.tests, func(test string) bool { return strings.HasPrefix(test, name) }) {
+		has := func(test string) bool { return strings.HasPrefix(test, name) }
+		// A document may show a test, which is then a reader's own.
+		if !slices.ContainsFunc(n.tests, has) && !strings.Contains(d.text, "func "+name+"(") {
 			all = append(all, "test: "+name)
 		}
 	}
@@ -256,7 +258,8 @@ func (n names) missingFiles(d document, piece string) []string {
 		return []string{"file: " + name}
 	}
 	isCode := path.Ext(name) == ".go" || path.Ext(name) == ".c"
-	if !below && isCode && !n.goFiles[name] {
+	shown := strings.Contains(d.text, "`"+name+"`:\n") // a file of the reader's (scripts/follow)
+	if !below && isCode && !n.goFiles[name] && !shown {
 		return []string{"file: " + name}
 	}
 	return nil
