@@ -91,6 +91,34 @@ type TestRun struct {
 	Interrupted bool // it was ended before all was checked
 }
 
+// Verdict is the worst of all verdicts, in the order Errored, Violated, Unknown, Holds. A package
+// that could not be checked is an error. An interrupted run is unknown at best. Where there was no
+// test to check, it is Nothing.
+func (r TestRun) Verdict() Verdict {
+	worst := Nothing
+	if r.Interrupted {
+		worst = Unknown
+	}
+	order := []Verdict{Nothing, Holds, Unknown, Violated, Errored}
+	add := func(v Verdict) {
+		if slices.Index(order, v) > slices.Index(order, worst) {
+			worst = v
+		}
+	}
+	for _, p := range r.Packages {
+		if p.Error != "" {
+			add(Errored)
+		}
+		for _, t := range p.Tests {
+			add(t.Verdict)
+		}
+	}
+	return worst
+}
+
+// Nothing is the verdict of a run of tests that has checked none.
+const Nothing Verdict = "nothing"
+
 // UncheckedPackage is a package of which nothing was checked, though nothing is wrong with it.
 type UncheckedPackage struct {
 	Name   string // import path

@@ -5,6 +5,7 @@ import "io"
 // testsDocument is what WriteTestsJSON writes. It is told apart from document by its packages.
 type testsDocument struct {
 	Version     int                `json:"version"`
+	Verdict     Verdict            `json:"verdict"`
 	Packages    []packageElement   `json:"packages"`
 	Unchecked   []uncheckedElement `json:"unchecked,omitempty"`
 	Interrupted bool               `json:"interrupted,omitempty"`
@@ -45,7 +46,8 @@ type uncheckedElement struct {
 // Violations have the same form there. The error is the writer's. The list of packages is there
 // when it is empty, too, and so are the tests and violations in it.
 func WriteTestsJSON(w io.Writer, run TestRun) error {
-	d := testsDocument{Version: documentVersion, Packages: []packageElement{}, Interrupted: run.Interrupted}
+	d := testsDocument{Version: documentVersion, Verdict: run.Verdict(), Packages: []packageElement{},
+		Interrupted: run.Interrupted}
 	for _, p := range run.Packages {
 		d.Packages = append(d.Packages, packageOf(p))
 	}

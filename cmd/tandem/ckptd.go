@@ -29,6 +29,7 @@ separate budgets. When a check ends, its peers and images end with it.`,
 		Args: cobra.NoArgs,
 	}
 	c.PersistentFlags().StringVar(&d.Socket, "socket", d.Socket, "where it listens: `path` of a Unix socket")
+	fileFlags(c.PersistentFlags(), "socket")
 	c.AddCommand(ckptdStart(&d), ckptdStatus(&d), ckptdStop(&d))
 	return c
 }
@@ -62,6 +63,7 @@ daemon, as service managers want it.`,
 	p.BoolVar(&foreground, "foreground", false,
 		"stay in the foreground, and print messages to standard error")
 	p.StringVar(&d.Log, "log", "", "append its messages to `file`")
+	fileFlags(p, "log")
 	p.IntVar(&d.MaxClients, "max-clients", d.MaxClients, "greatest `number` of clients at a time")
 	p.Int64Var(&d.MaxBytes, "max-bytes", d.MaxBytes, "greatest number of `bytes` in the images of a client")
 	p.IntVar(&d.MaxImages, "max-images", d.MaxImages, "greatest `number` of images of a client")

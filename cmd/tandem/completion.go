@@ -29,10 +29,28 @@ func valuesOf(flag string) []string {
 		return []string{"direct", "main", "all", "off"}
 	case "violations":
 		return []string{"1", "all"}
+	case "shrink":
+		return []string{"off"}
+	case "self-check":
+		return []string{"all", "off"}
+	case "date":
+		return []string{"now"}
+	case "format":
+		return formatNames()
+	case "faults":
+		return append([]string{"1"}, faultsOf("1,")...)
 	case "resume":
 		return check.SavedRuns()
 	}
 	return nil
+}
+
+// faultsOf are values of --faults with each kind of fault after a beginning.
+func faultsOf(beginning string) (values []string) {
+	for _, kind := range configs.FaultKinds() {
+		values = append(values, beginning+kind)
+	}
+	return values
 }
 
 // complete has shells complete the arguments of all commands, and the values of their flags. What a

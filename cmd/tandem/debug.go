@@ -44,6 +44,7 @@ the step, or to a breakpoint; the last one ends at the violation.`,
 		"protocol of Delve (remote attach)")
 	p.StringVar(&f.init, "init", "", "`file` with commands of Delve to begin with")
 	p.StringVar(&f.dir, "dir", "", "`directory` in which the check was started, if it has moved")
+	fileFlags(p, "init", "dir")
 	return c
 }
 

@@ -45,6 +45,7 @@ reproduces says nothing of other schedules: check the program for that.`,
 	c.Flags().BoolVar(&f.unfold, "unfold", false, "show every step")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false,
 		"say more, of goroutines and peers for instance")
+	fileFlags(c.Flags(), "dir", "html")
 	return c
 }
 

@@ -62,14 +62,18 @@ var showFormats = []struct {
 	}},
 }
 
-// showCommand is tandem show. A counterexample holds the schedule and the answers of the peers, not
-// what the program did; so the program is run once. The exit code says whether it could be shown.
-func showCommand() *cobra.Command {
-	// Flags and messages name the formats in the order of the table.
-	var names []string
+// formatNames are the names of showFormats, in its order: flags, messages and shells name them so.
+func formatNames() (names []string) {
 	for _, format := range showFormats {
 		names = append(names, format.name)
 	}
+	return names
+}
+
+// showCommand is tandem show. A counterexample holds the schedule and the answers of the peers, not
+// what the program did; so the program is run once. The exit code says whether it could be shown.
+func showCommand() *cobra.Command {
+	names := formatNames()
 	var name, out, dir string
 	var unfold bool
 	c := &cobra.Command{
@@ -108,6 +112,7 @@ format for people or for other programs. Exit codes: 0 shown, 3 error.`,
 	p.StringVarP(&out, "out", "o", "", "write to `file` (default: standard output)")
 	p.StringVar(&dir, "dir", "", "`directory` in which the check was started, if it has moved")
 	p.BoolVar(&unfold, "unfold", false, "show every step, as text")
+	fileFlags(p, "out", "dir")
 	return c
 }
 

@@ -129,7 +129,7 @@ func (f *testFlags) run(c *cobra.Command, patterns, args []string) error {
 		fmt.Fprintf(c.ErrOrStderr(), "tandem: nothing was checked: no test is selected by%s\n",
 			f.selecting())
 	}
-	return exitOf(results.Packages, results.Interrupted)
+	return exitOf(results)
 }
 
 // runPackages checks one package after the other. One that cannot be checked does not keep the
@@ -199,37 +199,28 @@ func notReached(out io.Writer, packages []check.Package) (list []report.Unchecke
 	return list
 }
 
-// exitOf is an error if anything could not be checked, else the worst verdict of all. Tests that an
-// interrupted run has not reached are unknown. The order is: an error, violated,
-// unknown, holds.
-func exitOf(packages []report.TestPackage, interrupted bool) error {
-	code := exitHolds
-	if interrupted {
-		code = exitUnknown
-	}
+// exitOf is an error if anything could not be checked, else the verdict of the run; see
+// report.TestRun.Verdict. That nothing was checked is no error, as it is none for go test.
+func exitOf(run report.TestRun) error {
 	var failed []string
-	for _, p := range packages {
+	for _, p := range run.Packages {
 		if p.Error != "" {
 			failed = append(failed, p.Name)
 		}
 		for _, t := range p.Tests {
-			switch {
-			case t.Verdict == report.Errored:
+			if t.Verdict == report.Errored {
 				failed = append(failed, p.Name+" "+t.Name)
-			case t.Verdict == report.Violated:
-				code = exitViolated
-			case t.Verdict == report.Unknown && code == exitHolds:
-				code = exitUnknown
 			}
 		}
 	}
-	switch {
+	switch verdict := run.Verdict(); {
 	case len(failed) > 0:
 		return unchecked(failed)
-	case code == exitHolds:
+	case verdict == report.Nothing:
 		return nil
+	default:
+		return verdictOf(verdict)
 	}
-	return verdictError(code)
 }
 
 // unchecked names what could not be checked, or some of it. What was wrong with each was printed

@@ -162,7 +162,7 @@ func TestExitOf(t *testing.T) {
 			"could not be checked: q, q, q, q, q and 2 more"},
 	} {
 		got := ""
-		if err := exitOf(c.packages, c.interrupted); err != nil {
+		if err := exitOf(report.TestRun{Packages: c.packages, Interrupted: c.interrupted}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
