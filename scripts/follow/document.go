@@ -26,6 +26,9 @@ var (
 	fence = regexp.MustCompile("^```([a-z]*)$")
 	// caption is the end of a paragraph that names the file in the block below it.
 	caption = regexp.MustCompile("`([^` ]+)`:$")
+	// almost is a caption in which the name is not at the end. A writer who forgets that would have
+	// a document in which the file is not written.
+	almost = regexp.MustCompile("`[^` ]+\\.(go|yaml|mod)`[^`]+:$")
 	// prompt is what a program asks for the next line with: the debugger, and a question.
 	prompt = regexp.MustCompile(`\(dlv\) |\[Y/n\] `)
 )
@@ -63,6 +66,8 @@ func parse(text string) (steps []step, err error) {
 				return nil, err
 			}
 			steps = append(steps, commands...)
+		case named == "" && first > 2 && almost.MatchString(lines[first-3]):
+			return nil, fmt.Errorf("line %d: the name of the file must be the last word", first-2)
 		case named != "":
 			if !filepath.IsLocal(named) {
 				return nil, fmt.Errorf("line %d: %s is not below the directory", first, named)

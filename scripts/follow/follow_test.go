@@ -53,6 +53,7 @@ func TestDrift(t *testing.T) {
 		{"$ cat a/one.txt\n", "cat a/one.txt\n", " line 23: a block of commands begins with output"},
 		{"1\n```\n", "1\n", " line 22: the block has no end"},
 		{"`a/one.txt`", "`../one.txt`", " line 5: ../one.txt is not below"},
+		{"`a/one.txt`:", "`a/one.go` says so:", " line 3: the name of the file must be"},
 		{"$ false", "$ kill -9 $$", "32: signal: killed"},
 	} {
 		if err := follow1(t, strings.Replace(document, c.old, c.new, 1)); err == nil ||
