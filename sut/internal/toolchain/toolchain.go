@@ -65,8 +65,11 @@ func New(ctx context.Context, dir, cache string) (*Toolchain, error) {
 	root := filepath.Join(cache, version+"-"+digest(goroot, files))
 	t := &Toolchain{Root: root, Version: version, goFlags: flags}
 	if _, err := os.Stat(filepath.Join(root, "VERSION")); err == nil {
+		// It is in use. Where it is another user's, or nothing can be written there, nobody here
+		// would remove it either.
 		now := time.Now()
-		return t, os.Chtimes(root, now, now) // it is in use
+		_ = os.Chtimes(root, now, now)
+		return t, nil
 	}
 	forgetUnused(cache)
 	t.Fresh = true

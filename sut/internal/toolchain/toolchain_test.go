@@ -11,6 +11,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/osthread"
 )
 
 func TestAnchorsMustMatchOnce(t *testing.T) {
@@ -140,6 +144,37 @@ func TestToolchainIsMadeOnce(t *testing.T) {
 	}
 	if len(entries) != 1 || entries[0].Name() == filepath.Base(old) {
 		t.Errorf("the cache holds %v, want one distribution, the unused one gone", entries)
+	}
+}
+
+// TestToolchainOfAnotherUser: a distribution that another user has patched is used as it is.
+func TestToolchainOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Fatal("needs root")
+	}
+	cache := t.TempDir()
+	made, err := New(context.Background(), ".", cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Dir(cache), 0o755); err != nil { // else nobody else sees it
+		t.Fatal(err)
+	}
+	err = osthread.Run(func() error {
+		if err := unix.Setfsuid(65534); err != nil {
+			return err
+		}
+		if now := time.Now(); os.Chtimes(made.Root, now, now) == nil {
+			t.Error("the distribution is not another user's")
+		}
+		found, err := New(context.Background(), ".", cache)
+		if err == nil && (found.Root != made.Root || found.Fresh) {
+			t.Errorf("%+v, want that in %s", found, made.Root)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
