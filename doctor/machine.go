@@ -165,7 +165,8 @@ func user() Finding {
 	return Finding{Name: "root", OK: true, Detail: "this is root"}
 }
 
-// neededCapabilities are what namespaces, mounts, ptrace and CRIU take.
+// neededCapabilities are what namespaces, mounts, ptrace and CRIU take. CRIU sets clocks
+// (SYS_TIME), and brings back connections (NET_RAW) and capabilities (SETPCAP).
 var neededCapabilities = map[string]uint{
 	"CAP_SYS_ADMIN":  unix.CAP_SYS_ADMIN,
 	"CAP_SYS_PTRACE": unix.CAP_SYS_PTRACE,
@@ -173,6 +174,9 @@ var neededCapabilities = map[string]uint{
 	"CAP_SYS_CHROOT": unix.CAP_SYS_CHROOT,
 	"CAP_KILL":       unix.CAP_KILL,
 	"CAP_CHOWN":      unix.CAP_CHOWN,
+	"CAP_SYS_TIME":   unix.CAP_SYS_TIME,
+	"CAP_NET_RAW":    unix.CAP_NET_RAW,
+	"CAP_SETPCAP":    unix.CAP_SETPCAP,
 }
 
 // capabilities looks whether root has been left what it needs: in a container it may not have.
