@@ -21,6 +21,7 @@
 # make kills      1,000 daemons, proxies, peers and checkers are killed at random: nothing may stay
 # make roots      a newcomer's way in bare roots of Debian 12 and 13 and Ubuntu 24.04, which
 #                 debootstrap makes; ROOTS="trixie", JOURNEYS="demo test" (scripts/roots/roots.sh)
+# make container  the image is built and used: the privileges it takes, its services, jobs of CI
 # make soak       a million executions, 100,000 checkpoints and restores: nothing may grow
 #
 # Experiments:
@@ -41,7 +42,8 @@ BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
 .PHONY: all build debugger setup demo test std twins programs scripts pairs delays deep bench soak fuzz \
-	cases kills roots versions table2 adaptive libraries servers finders lint house clean
+	cases kills roots versions table2 adaptive libraries servers finders container \
+	lint house clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed
@@ -80,6 +82,7 @@ demo: setup build
 test: PEERS = all
 test: setup build lint
 	$(GO) test -p 2 -timeout 1h ./check ./ckptd ./cmd/tandem ./sut ./...
+	@echo 'LEFT OUT: the container. `make container` builds the image and uses it.'
 
 twins:
 	$(GO) test ./sut -run TestTwins -count=1 -v -timeout 60m -every-twin 1 -twins 40
@@ -176,6 +179,10 @@ servers: setup build
 finders: setup build
 	$(GO) test ./examples/finders -run '^TestTable$$' -count=1 -v -timeout 2h -rows '$(or $(ROWS),.)' \
 		-searches '$(SEARCHES)' -time $(or $(TIME),5s) -csv $(CURDIR)/bin/finders.csv $(if $(UPDATE),-update)
+
+# What it starts, such as a container engine, it ends. -timeout: base images are made of packages.
+container: setup build
+	$(GO) test ./scripts/container -count=1 -v -timeout 2h -container
 
 lint:
 	$(GO) vet ./...

@@ -139,8 +139,11 @@ var (
 	makeTarget = regexp.MustCompile(`(?:^|[\s` + "`" + `])make ((?:[a-z0-9]+ ?)+)`)
 	goRun      = regexp.MustCompile(`\bgo run (\./[\w/]+)`)
 	command    = regexp.MustCompile(`\btandem ([a-z]+)\b`)
-	others     = regexp.MustCompile(`\b(go|git|criu|docker|apt-get) `) // commands with flags of their own
-	flagName   = regexp.MustCompile(`(?:^|\s|=)--([a-z][a-z-]+)`)
+	// Commands with flags of their own.
+	others   = regexp.MustCompile(`\b(go|git|criu|docker|apt-get|colima|limactl) `)
+	flagName = regexp.MustCompile(`(?:^|\s|=)--([a-z][a-z-]+)`)
+	// Options of docker, which documents name without it, too.
+	dockerFlag = regexp.MustCompile(`^(privileged|user|cap-add|cap-drop|security-opt|build-arg|platform)$`)
 )
 
 // TestNames: the files, targets of make, commands, flags and tests that documents name are
@@ -223,7 +226,7 @@ func (n names) missing(d document, piece string) (all []string) {
 	}
 	for _, match := range flagName.FindAllStringSubmatch(piece, -1) {
 		known := match[1] == "help" || strings.Contains(n.source, `"`+match[1]+`"`)
-		if !known && !others.MatchString(piece) {
+		if !known && !dockerFlag.MatchString(match[1]) && !others.MatchString(piece) {
 			all = append(all, "flag: --"+match[1])
 		}
 	}

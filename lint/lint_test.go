@@ -58,7 +58,7 @@ var clock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Ti
 // restricted packages may be imported only in these rooms.
 var restricted = map[string][]string{
 	"github.com/spf13/viper":  {"cmd", "configs"},
-	"go.yaml.in/yaml/v3":      {"configs"},
+	"go.yaml.in/yaml/v3":      {"configs", "scripts"},
 	"go.uber.org/zap":         {"cmd", "configs"},
 	"github.com/spf13/cobra":  {"cmd"},
 	"charm.land/bubbletea/v2": {"cmd"},
