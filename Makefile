@@ -2,6 +2,8 @@
 # make test       install the servers of all profiles too, and run all tests
 # make build      bin/tandem and what it starts
 # make debugger   bin/tandem-dlv, for tandem debug
+# make man        bin/man: the pages of the manual
+# make release    bin/release: reproducible archives of a release, VERSION=v0.1.0
 # make lint       vet, staticcheck, and the rules of the house
 # make house      measures of the code: before it was rebuilt, now, and what is wanted
 # make bench      what must not get slower, compared with scripts/bench/kept.txt; ALL=1: everything
@@ -41,8 +43,8 @@ STRATEGIES = never,after-nd,after-connect,adaptive,after-io,always
 BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
-.PHONY: all build debugger setup demo test std twins programs scripts pairs delays deep bench soak fuzz \
-	cases kills roots versions table2 adaptive libraries servers finders container \
+.PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \
+	soak fuzz cases kills roots versions table2 adaptive libraries servers finders container \
 	lint house clean
 all: build
 
@@ -59,6 +61,12 @@ build: peers/shim/src/nd.so peers/shim/src/vdso.so
 	$(BUILD) -o bin/alphabet-server ./examples/alphabet/server
 	$(BUILD) -o bin/alphabet-client ./examples/alphabet
 	$(BUILD) -o bin/scpto-server ./examples/scpto/server
+
+man: build
+	bin/tandem man bin/man/man1
+
+release:
+	@GO='$(GO)' scripts/release.sh '$(VERSION)'
 
 # Delve has a module of its own, so that the one of Tandem does not need what it needs.
 debugger:

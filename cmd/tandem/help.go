@@ -3,11 +3,17 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/man"
 )
 
 // helpColumns is where the lines of help texts end, wherever the terminal does.
@@ -105,7 +111,7 @@ func writeUsage(c *cobra.Command) error {
 		writeCommands(&text, c)
 	}
 	for _, s := range flagSections(c) {
-		fmt.Fprintf(&text, "\n%s:\n%s", s.title, s.flags.FlagUsagesWrapped(helpColumns))
+		fmt.Fprintf(&text, "\n%s:\n%s", s.Title, s.Flags.FlagUsagesWrapped(helpColumns))
 	}
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&text, "\n\"%s COMMAND --help\" says more of a command.\n", c.CommandPath())
@@ -131,15 +137,9 @@ func writeCommands(text *strings.Builder, c *cobra.Command) {
 	}
 }
 
-// flagSection is a group of the flags that one command has. None is empty.
-type flagSection struct {
-	title string
-	flags *pflag.FlagSet
-}
-
 // flagSections are the flags of a command as its help shows them. Few flags are one section, in the
 // order of the alphabet; many are those of flagGroups that the command has any of, and the rest.
-func flagSections(c *cobra.Command) (sections []flagSection) {
+func flagSections(c *cobra.Command) (sections []man.Section) {
 	c.InitDefaultHelpFlag()
 	var all []*pflag.Flag
 	// Those of the commands above it hold, too.
@@ -170,12 +170,12 @@ func flagSections(c *cobra.Command) (sections []flagSection) {
 	// They are in order now, so each group is a run of them.
 	for _, flag := range all {
 		group, _ := position(c, flag.Name)
-		if t := title(group); len(sections) == 0 || sections[len(sections)-1].title != t {
+		if t := title(group); len(sections) == 0 || sections[len(sections)-1].Title != t {
 			set := pflag.NewFlagSet(t, pflag.ContinueOnError)
 			set.SortFlags = false // that is done
-			sections = append(sections, flagSection{t, set})
+			sections = append(sections, man.Section{Title: t, Flags: set})
 		}
-		sections[len(sections)-1].flags.AddFlag(flag)
+		sections[len(sections)-1].Flags.AddFlag(flag)
 	}
 	return sections
 }
@@ -215,4 +215,62 @@ and saved runs.`
 	help, _, _ := root.Find([]string{"help"})
 	help.Short, help.Long = "Say more of a command", "Prints what a command does, and its flags."
 	help.Example = "  tandem help check"
+}
+
+// versionCommand is tandem version, which many tools have beside the flag. It prints what the flag
+// prints.
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    "Prints the version of Tandem, and the release of Go by which it was built.",
+		Example: "  tandem version",
+		Args:    cobra.NoArgs,
+		// Scripts read this line, so it has one form.
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(c.OutOrStdout(), "tandem version %s\n", version())
+			return err
+		},
+	}
+}
+
+// manCommand is tandem man, which is for whoever packs Tandem. So the help does not list it, and
+// neither do the pages themselves. Releases have its output, and make man writes it.
+func manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIRECTORY",
+		Short:  "Write the pages of the manual",
+		Hidden: true,
+		Long: `Writes a page for man(1) for each command into a directory, which is made. The date of the
+pages is that of the variable SOURCE_DATE_EPOCH, in seconds since 1970, or this day.`,
+		Example: "  tandem man /usr/local/share/man/man1",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return writePages(c.Root(), args[0]) },
+	}
+}
+
+// writePages writes the pages of a command, and of all below it, into a directory. Reproducible
+// builds have the date of their source in SOURCE_DATE_EPOCH.
+func writePages(root *cobra.Command, directory string) error {
+	date := time.Now()
+	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
+		seconds, err := strconv.ParseInt(epoch, 10, 64)
+		if err != nil {
+			return fmt.Errorf("SOURCE_DATE_EPOCH is %q: set it to seconds since 1970, or unset it", epoch)
+		}
+		date = time.Unix(seconds, 0)
+	}
+	err := os.MkdirAll(directory, 0o777)
+	number, _, _ := strings.Cut(version(), ",") // without the release of Go
+	// The order in which files are written does not matter.
+	info := man.Info{Version: number, Date: date, Sections: flagSections}
+	for name, text := range man.Pages(root, info) {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(directory, name), []byte(text), 0o666)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the pages cannot be written: %w; name another directory", err)
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -83,9 +84,9 @@ func TestFlagGroups(t *testing.T) {
 	for _, c := range commands() {
 		shown := map[string]int{}
 		for _, s := range flagSections(c) {
-			s.flags.VisitAll(func(flag *pflag.Flag) {
+			s.Flags.VisitAll(func(flag *pflag.Flag) {
 				shown[flag.Name]++
-				if s.title == "Other flags" && flag.Name != "help" {
+				if s.Title == "Other flags" && flag.Name != "help" {
 					t.Errorf("%s --%s is in no group", c.CommandPath(), flag.Name)
 				}
 			})
@@ -158,4 +159,33 @@ func words(call string) (args []string) {
 		}
 	}
 	return args[min(1, len(args)):]
+}
+
+// TestVersion: what a build knows of its source is in its version.
+func TestVersion(t *testing.T) {
+	settings := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"},
+		{Key: "vcs.modified", Value: "true"}}
+	of := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
+		return &debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: version},
+			Settings: settings}
+	}
+	for _, c := range []struct {
+		released string
+		info     *debug.BuildInfo
+		want     string
+	}{
+		{"v0.1.0", of("(devel)", settings...), "v0.1.0, go1.26.8"},
+		{"", of("v0.2.0"), "v0.2.0, go1.26.8"},
+		{"", of("v0.0.0-20260102150405-0123456789ab+dirty", settings...),
+			"v0.0.0-20260102150405-0123456789ab+dirty, go1.26.8"},
+		{"", of("(devel)", settings...), "(devel) at 0123456789ab, changed, go1.26.8"},
+		{"", of("", settings[:1]...), "(devel) at 0123456789ab, go1.26.8"},
+		{"", of("(devel)"), "(devel), go1.26.8"},
+		{"v0.1.0", nil, "v0.1.0"},
+		{"", nil, "unknown"},
+	} {
+		if got := versionOf(c.released, c.info); got != c.want {
+			t.Errorf("%q, %v: %q, want %q", c.released, c.info, got, c.want)
+		}
+	}
 }

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,14 +56,39 @@ func checker() (code int) {
 	return code
 }
 
-// version is what the build knows of its source: the version of the module, which for a build in a
-// working tree has the commit, and the release of Go.
+// released is the version of a release, which the linker sets: see scripts/release.sh. It is empty
+// in all other builds.
+var released string
+
+// version is what the build knows of its source, and the release of Go.
 func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	info, _ := debug.ReadBuildInfo()
+	return versionOf(released, info)
+}
+
+// versionOf is the version of a release, or of the module, as go install ...@VERSION has it. A
+// build in a working tree has neither, but the revision, if the go command has looked for it.
+func versionOf(released string, info *debug.BuildInfo) string {
+	if info == nil { // it was not built by the go command
+		return cmp.Or(released, "unknown")
 	}
-	return info.Main.Version + ", " + info.GoVersion
+	// A release is built without what the version control knows, and may be changed by nobody.
+	text := cmp.Or(released, info.Main.Version, "(devel)")
+	if text == "(devel)" {
+		// Pseudo-versions have the revision in them already.
+		setting := map[string]string{}
+		for _, s := range info.Settings {
+			setting[s.Key] = s.Value
+		}
+		const letters = 12 // as many as in a pseudo-version
+		if revision := setting["vcs.revision"]; revision != "" {
+			text += " at " + revision[:min(letters, len(revision))]
+		}
+		if setting["vcs.modified"] == "true" {
+			text += ", changed"
+		}
+	}
+	return text + ", " + info.GoVersion
 }
 
 // rootCommand has all commands below it. It is made anew for each run, since flags keep their
@@ -88,7 +114,7 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 	}
 	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), showCommand(),
 		debugCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand(),
-		initCommand(), configCommand())
+		initCommand(), configCommand(), versionCommand(), manCommand())
 	// Now, so that they are listed with the others.
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
