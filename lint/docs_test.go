@@ -151,8 +151,9 @@ var (
 func TestNames(t *testing.T) {
 	names := declaredNames(t)
 	for _, d := range documents(t) {
-		if strings.HasPrefix(d.path, "CHANGELOG") {
-			continue // what is told there may be gone
+		// What is told in a changelog may be gone, and the reference is made from the code.
+		if strings.HasPrefix(d.path, "CHANGELOG") || strings.HasPrefix(d.path, "docs/reference/") {
+			continue
 		}
 		pieces := fence.FindAllString(d.text, -1)
 		for _, match := range code.FindAllStringSubmatch(fence.ReplaceAllString(d.text, ""), -1) {
