@@ -10,10 +10,18 @@ import (
 
 // TestProcessesGoBack: a tree of processes with memory, signals, pipes and threads of their own.
 func TestProcessesGoBack(t *testing.T) {
-	for name, user := range map[string]string{"root": "", "another user": "nobody"} {
+	for name, test := range map[string]struct {
+		user        string
+		environment []string
+	}{
+		"root":         {},
+		"another user": {user: "nobody"},
+		"other groups": {environment: []string{"GROUPS=1"}}, // in a child alone
+	} {
 		t.Run(name, func(t *testing.T) {
 			group := ownProgram(t, "forks")
-			group.Peers[0].User = user
+			group.Peers[0].User = test.user
+			group.Peers[0].Env = append(group.Peers[0].Env, test.environment...)
 			wander(t, start(t, spawn(t, Options{Backend: BackendMemory}), group), 80)
 		})
 	}

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -82,12 +83,20 @@ static void *thread(void *pipes)
 	return 0;
 }
 
+/* has_groups tells whether the worker has the groups that it has given itself, which it does where GROUPS is set. */
+static int has_groups(void)
+{
+	gid_t real, effective, saved, all[2];
+	return !getenv("GROUPS") || (getresgid(&real, &effective, &saved) == 0 && effective == 0 && saved == 43 && getgroups(2, all) == 1 && all[0] == 4);
+}
+
 /* become is what a worker does to differ from its parent. */
 static void become(void)
 {
 	must(setsid() == getpid() && chdir("sub") == 0 && prctl(PR_SET_NAME, "worker") == 0, "setsid");
 	must(prctl(PR_SET_PDEATHSIG, SIGTERM) == 0, "PDEATHSIG");
 	umask(027);
+	must(!getenv("GROUPS") || (setgroups(1, (gid_t[]){4}) == 0 && setresgid(-1, -1, 43) == 0), "groups");
 	must(munmap(given_up, pages * page) == 0, "munmap");
 	must(mprotect(halved, pages / 2 * page, PROT_READ) == 0, "mprotect");
 	must(madvise(inherited + page, page, MADV_DONTNEED) == 0, "madvise");
@@ -133,7 +142,7 @@ static void worker(int in, int out)
 		write_number(pair[0], round);
 		write_number(pipes[1], round);
 		unsigned answer = sum(heap, size) ^ sum(inherited, pages * page) ^ sum(halved, pages * page) ^ read_number(pair[0]) ^ read_number(pipes[2]);
-		must(getcwd(cwd, 1000) != 0 && umask(027) == 027, "directory");
+		must(getcwd(cwd, 1000) != 0 && umask(027) == 027 && has_groups(), "directory");
 		write_number(out, answer + strlen(cwd) + signals * 1000 + (getppid() == shared[1]));
 	}
 }

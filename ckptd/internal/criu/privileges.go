@@ -50,16 +50,19 @@ func OutOfReach(namespace *os.File) (string, error) {
 					"give tandem that (docker run --cap-add SYS_RESOURCE), have the peer run as root, "+
 					"or give "+
 					"it choices, so that it needs no checkpoints",
-				strings.TrimSpace(s.Field("Name:")), firstOf(s.Field("Uid:")), firstOf(s.Field("Gid:"))), nil
+				strings.TrimSpace(s.Field("Name:")), different(s.Field("Uid:")),
+				different(s.Field("Gid:"))), nil
 		}
 	}
 	return "", nil
 }
 
+// compared are the first IDs of a line: the real, the effective and the saved one.
+const compared = 3
+
 // foreign tells whether a process has a user or group other than root's, be it the real, the
 // effective or the saved one. The kernel compares all three when one process asks about another.
 func foreign(s procfs.Status) bool {
-	const compared = 3
 	for _, name := range []string{"Uid:", "Gid:"} {
 		ids := strings.Fields(s.Field(name))
 		if slices.ContainsFunc(ids[:min(compared, len(ids))], func(id string) bool { return id != "0" }) {
@@ -69,12 +72,10 @@ func foreign(s procfs.Status) bool {
 	return false
 }
 
-// firstOf is the effective one of the IDs in a line of /proc/PID/status.
-func firstOf(line string) string {
-	if ids := strings.Fields(line); len(ids) > 1 {
-		return ids[1]
-	}
-	return "?"
+// different are the real, effective and saved IDs in a line of /proc/PID/status, each once.
+func different(line string) string {
+	ids := strings.Fields(line)
+	return strings.Join(slices.Compact(ids[:min(compared, len(ids))]), "/")
 }
 
 // FailedDumps counts how often CRIU has failed to save a group. What it cannot do for one it cannot

@@ -25,20 +25,28 @@ func statusOf(session, group int, more string) procfs.Status {
 // else in common with its parent, but for the umask.
 func TestHeritage(t *testing.T) {
 	const child, parent = 20, 10
-	parents := statusOf(parent, parent, "")
+	const groups, all = "Gid:\t0\t0\t0\t0\n", "CapEff:\tff\n"
+	parents := statusOf(parent, parent, groups+all)
+	with := func(session, group int, more string) procfs.Status {
+		return statusOf(session, group, more+groups+all)
+	}
 	for name, test := range map[string]struct {
 		own  procfs.Status
 		want string // in the refusal; "": none
 	}{
-		"in its parent's":      {statusOf(parent, parent, ""), ""},
-		"leads a group":        {statusOf(parent, child, ""), ""},
-		"leads a session":      {statusOf(child, child, ""), ""},
-		"with another umask":   {statusOf(parent, parent, "Umask:\t0077\n"), ""},
-		"in a third group":     {statusOf(parent, 30, ""), "neither its own nor its parent's"},
-		"in a third session":   {statusOf(30, 30, ""), "neither its own nor its parent's"},
-		"with other rights":    {statusOf(parent, parent, "CapEff:\t1\n"), "another CapEff than its parent"},
-		"with another user":    {statusOf(parent, parent, "Uid:\t33\n"), "another Uid than its parent"},
-		"with its own filters": {statusOf(parent, parent, "Seccomp_filters:\t2\n"), "another Seccomp"},
+		"in its parent's":      {with(parent, parent, ""), ""},
+		"leads a group":        {with(parent, child, ""), ""},
+		"leads a session":      {with(child, child, ""), ""},
+		"with another umask":   {with(parent, parent, "Umask:\t0077\n"), ""},
+		"in a third group":     {with(parent, 30, ""), "neither its own nor its parent's"},
+		"in a third session":   {with(30, 30, ""), "neither its own nor its parent's"},
+		"with other rights":    {with(parent, parent, "CapEff:\t1\n"), "another CapEff than its parent"},
+		"with another user":    {with(parent, parent, "Uid:\t33\n"), "another Uid than its parent"},
+		"with its own filters": {with(parent, parent, "Seccomp_filters:\t2\n"), "another Seccomp"},
+		"with a saved group":   {with(parent, parent, "Gid:\t0\t0\t43\t0\n"), ""},
+		"with another group":   {with(parent, parent, "Gid:\t0\t43\t43\t43\n"), "another Gid"},
+		"with more groups":     {with(parent, parent, "Groups:\t4 43 \n"), ""},
+		"who may not set them": {with(parent, parent, "Groups:\t4\nCapEff:\t0\n"), "another"},
 	} {
 		d := &descent{}
 		err := d.examineStatus(7, child, test.own, parents)

@@ -176,5 +176,9 @@ func (p *plan) replaceInherited() {
 		}
 	}
 	b.Add("set the mask of files", unix.SYS_UMASK, p.of.saved.descent.umask)
+	if g := p.of.saved.descent.groups; g != nil { // threads, which come later, inherit them
+		b.Add("set the groups", unix.SYS_SETGROUPS, uint64(len(g.supplementary)/4), b.Put(g.supplementary))
+		b.Add("set the group IDs", unix.SYS_SETRESGID, g.real, g.effective, g.saved)
+	}
 	p.of.threads[0].equip(b)
 }
