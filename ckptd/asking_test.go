@@ -43,7 +43,7 @@ var askingDialogues = []askingDialogue{
 		asked: []string{"SSH-2.0-dropbear"},
 		says:  "dbclient: Caution, skipping hostkey check for 127.0.0.1\n\nhello tandem\n"},
 	{
-		profile: "redis-cli", program: "set a 1\nincr a\nget a\n", serve: serveRedis, least: 4,
+		profile: "redis-cli", program: "set a 1\nincr a\nget a\n", serve: serveRedis, least: 3,
 		asked: []string{"set", "incr", "get"}, says: "OK\n2\nx\n", shell: true,
 	},
 	{profile: "redis-cli", serve: serveRedis, least: 1, asked: []string{"ping"}, says: "PONG\n"},
