@@ -35,6 +35,7 @@ func TestDocuments(t *testing.T) {
 		}
 		followed++
 		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel() // each has a directory of its own, and mostly waits
 			home := t.TempDir()
 			cmd := exec.Command(follow, name)
 			// Programs that a document installs go to the user's directory of Go, so that is
