@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
-	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/peers/watch"
@@ -117,25 +115,6 @@ func (i contact) release() {
 		i.proxy.Disconnect()
 		i.watch.Close()
 	}
-}
-
-// pidOf translates a pidfd to a pid of this process's namespace. The kernel shows it in fdinfo; of
-// a process that has ended it shows none.
-func pidOf(pidfd int) (int, error) {
-	b, err := procfs.Read("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
-	if err != nil {
-		return 0, err
-	}
-	for line := range bytes.Lines(b) {
-		if value, ok := bytes.CutPrefix(line, []byte("Pid:")); ok {
-			pid, err := strconv.Atoi(string(bytes.TrimSpace(value)))
-			if err != nil || pid <= 0 {
-				return 0, proxy.ErrDied
-			}
-			return pid, nil
-		}
-	}
-	return 0, errors.New("a pidfd does not tell its pid: tandem needs Linux 5.10 or later")
 }
 
 // current is the contact with the incarnation that runs, as of now.

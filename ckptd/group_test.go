@@ -38,6 +38,23 @@ const forever = "\nmkfifo wait/fifo 2>/dev/null; read x <>wait/fifo"
 // inside is the path, as this test sees it, of a file of the group.
 func inside(g *Group, path string) string { return fmt.Sprintf("/proc/%d/root%s", g.PID(), path) }
 
+// TestPIDInDescriptor: what the kernel tells of a process behind a pidfd.
+func TestPIDInDescriptor(t *testing.T) {
+	for _, c := range []struct {
+		pid  string
+		want int
+		err  error
+	}{{"4711", 4711, nil}, {"0", 0, errElsewhere}, {"-1", 0, proxy.ErrDied}, {"x", 0, proxy.ErrDied}} {
+		fdinfo := "pos:\t0\nflags:\t02000002\nPid:\t" + c.pid + "\nNSpid:\t" + c.pid + "\n"
+		if pid, err := pidIn([]byte(fdinfo)); pid != c.want || err != c.err {
+			t.Errorf("Pid %s: %d, %v, want %d, %v", c.pid, pid, err, c.want, c.err)
+		}
+	}
+	if pid, err := pidIn([]byte("pos:\t0\n")); err == nil {
+		t.Errorf("without a pid: %d, no error", pid)
+	}
+}
+
 func TestPeersRunWhereTheyAreTo(t *testing.T) { bothBackends(t, peersRunWhereTheyAreTo) }
 
 func peersRunWhereTheyAreTo(t *testing.T, c *Client) {

@@ -132,6 +132,12 @@ func tryCompose(t *testing.T, e *engine) {
 			t.Errorf("docker %s: want HOLDS\n%s", strings.Join(args, " "), wrong)
 		}
 	}
+	apart := slices.Clone(args)
+	apart[slices.Index(apart, "--pid")+1] = "" // the default: a namespace of its own
+	out, err := exec.Command("docker", apart...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "in another pid namespace") {
+		t.Errorf("a check in another pid namespace: %v\n%s", err, out)
+	}
 	if out := docker(t, status...); !strings.Contains(out, "0 of 16 clients") {
 		t.Errorf("after the checks the daemon says\n%s", out)
 	}
