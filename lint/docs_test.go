@@ -194,7 +194,13 @@ func declaredNames(t *testing.T) names {
 			n.source += string(data)
 		}
 	})
-	for _, match := range regexp.MustCompile(`Use:\s+"([a-z]+)`).FindAllStringSubmatch(n.source, -1) {
+	// The reference is made from the code, and has the commands of cobra, too.
+	reference, err := os.ReadFile("../docs/reference/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range regexp.MustCompile(`(?m)^## tandem ([a-z]+)$`).FindAllStringSubmatch(
+		string(reference), -1) {
 		n.commands = append(n.commands, match[1])
 	}
 	makefile, err := os.ReadFile("../Makefile")
