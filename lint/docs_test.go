@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -131,6 +132,34 @@ func TestNamedDocuments(t *testing.T) {
 	}
 	if named == 0 {
 		t.Error("no document is named anywhere")
+	}
+}
+
+// helpInReference is a section of the reference of commands: how one is called, and its help text.
+var helpInReference = regexp.MustCompile("(?ms)^## (tandem.*?)$\n\n```text\n(.*?)^```$")
+
+// TestReferenceOfCommands: the help texts in the reference are those that tandem prints. The tests
+// of cmd/tandem, which write them, take longer than a look at each change should.
+func TestReferenceOfCommands(t *testing.T) {
+	reference, err := os.ReadFile("../docs/reference/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tandem := filepath.Join(t.TempDir(), "tandem")
+	if out, err := exec.Command("go", "build", "-o", tandem, "../cmd/tandem").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	sections := helpInReference.FindAllStringSubmatch(string(reference), -1)
+	if len(sections) < 10 {
+		t.Fatalf("only %d commands are in the reference", len(sections))
+	}
+	for _, section := range sections {
+		args := append(strings.Fields(section[1])[1:], "--help")
+		out, err := exec.Command(tandem, args...).CombinedOutput()
+		if err != nil || strings.TrimSpace(string(out)) != strings.TrimSpace(section[2]) {
+			t.Errorf("the help of %s is not that in docs/reference/commands.md (%v): run go test "+
+				"./cmd/tandem -run TestReference -update, and commit", section[1], err)
+		}
 	}
 }
 

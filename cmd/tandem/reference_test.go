@@ -48,7 +48,8 @@ const generated = "The code is what this page is made from, and a test compares 
 func referenceOfCommands(t *testing.T) string {
 	var index, texts strings.Builder
 	for _, c := range commands() {
-		c.InitDefaultHelpFlag()
+		c.InitDefaultHelpFlag() // a run of tandem does so, too
+		c.InitDefaultVersionFlag()
 		if !c.IsAvailableCommand() || c.Name() == "help" {
 			continue
 		}
