@@ -117,7 +117,7 @@ func tryJobs(t *testing.T, e *engine) {
 func onThisMachine(t *testing.T, script string) *exec.Cmd {
 	t.Helper()
 	docker(t, "tag", tandemImage, "tandem")
-	t.Cleanup(func() { docker(t, "image", "rm", "--no-prune", "tandem") })
+	t.Cleanup(func() { docker(t, "image", "rm", "--force", "--no-prune", "tandem") })
 	script = regexp.MustCompile(`(?m)^docker build .*`).ReplaceAllString(script, ":")
 	summary := filepath.Join(t.TempDir(), "summary")
 	if err := os.WriteFile(summary, nil, 0o666); err != nil {

@@ -78,7 +78,7 @@ func startEngine(t *testing.T) *engine {
 		args = append(args, "--build-arg", "GOPROXY="+proxy)
 	}
 	docker(t, append(args, source)...)
-	t.Cleanup(func() { docker(t, "image", "rm", "--no-prune", tandemImage) })
+	t.Cleanup(func() { docker(t, "image", "rm", "--force", "--no-prune", tandemImage) })
 	t.Logf("the image was built in %v", time.Since(began).Round(time.Second))
 	size := docker(t, "image", "inspect", "--format", "{{.Size}}", tandemImage)
 	var bytes int64

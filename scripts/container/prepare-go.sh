@@ -35,5 +35,5 @@ find "$cache" -exec touch -h -d 2037-01-01 {} +
 # With docker run --user anybody may add to it, and remove only what is his.
 find "$cache" -type d -exec chmod 1777 {} +
 # As one archive, which keeps hard links.
-tar -C / -c "${goroot#/}" "${cache#/}" | tar -C "$image" -x
+tar -C / -c "${goroot#/}" "${cache#/}" | tar -C "$image" -x --warning=no-timestamp
 du -sh "$image$goroot" "$image$cache" >&2

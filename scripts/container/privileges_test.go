@@ -25,7 +25,7 @@ const enough = "yes"
 
 // Outcomes of those who have too little. CRIU says itself what it cannot do.
 const (
-	notRoot    = "needs root"
+	notRoot    = "run as root"
 	namespaces = "in namespaces of its own: .*operation not permitted"
 	loopback   = "bring up the loopback device: operation not permitted"
 	rootChange = "the root directory: operation not permitted"
