@@ -49,7 +49,8 @@ func NewComparison(r CompareRequest) (*Comparison, error) {
 		return nil, err
 	}
 	if r.Repeat < 1 || r.Repeat > MaxComparisons/len(list) {
-		return nil, fmt.Errorf("--repeat %d: want from 1 on, and not more than %d runs in all",
+		return nil, fmt.Errorf("--repeat %d is not allowed: give a number from 1 on, for at most %d runs "+
+			"in all",
 			r.Repeat, MaxComparisons)
 	}
 	first, err := NewJob(r.Request)
@@ -75,7 +76,8 @@ func (r CompareRequest) combinations() ([]configs.Config, error) {
 				if slices.ContainsFunc(list, func(c configs.Config) bool {
 					return c.Strategy == name && c.Backend == backend && c.Scope == scope
 				}) {
-					return nil, fmt.Errorf("strategy %s, backend %s and scope %s are named twice",
+					return nil, fmt.Errorf("strategy %s, backend %s and scope %s are named twice: leave "+
+						"one out",
 						name, backend, scope)
 				}
 				if list = append(list, next); len(list) > MaxComparisons {

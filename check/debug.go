@@ -112,11 +112,12 @@ func (r *replaying) rehearse(schedule *sut.Schedule, step int, d *Debugged) (err
 	// Nothing is asked to be noted beside what happens, so there is a record for each event.
 	shown := narrate.Counterexample(r.program, &kept.Log, driver.NewRecorded(r.exchanges).Given(), nil)
 	if step < 1 || step > len(shown.Steps) {
-		return fmt.Errorf("step %d: the execution has steps 1 to %d", step, len(shown.Steps))
+		return fmt.Errorf("step %d: the execution has steps 1 to %d: give one of "+
+			"them", step, len(shown.Steps))
 	}
 	var ok bool
 	if d.Record, d.Step, ok = narrate.StepFrom(r.program, &kept.Log, step); !ok {
-		return fmt.Errorf("step %d: no goroutine makes it or one after it", step)
+		return fmt.Errorf("step %d: no goroutine makes it or one after it: give an earlier one", step)
 	}
 	return nil
 }

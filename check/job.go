@@ -113,6 +113,7 @@ func (j *Job) Survey(ctx context.Context, listener Listener) (d configs.Draft, e
 		return d, err
 	}
 	defer clean()
+	// By their addresses, the names that were looked up so far.
 	hosts := map[netip.Addr]string{}
 	for range maxSurveys {
 		o, err := j.request.options(0)
@@ -123,6 +124,7 @@ func (j *Job) Survey(ctx context.Context, listener Listener) (d configs.Draft, e
 		for at, name := range hosts {
 			o.World.Hosts = append(slices.Clone(o.World.Hosts), at.String()+" "+name)
 		}
+		// The order of a map must not reach the program.
 		slices.Sort(o.World.Hosts)
 		r, err := newRun(ctx, o, interest{})
 		if err != nil {
@@ -143,6 +145,7 @@ func (j *Job) Survey(ctx context.Context, listener Listener) (d configs.Draft, e
 // resolve puts names in the place of the addresses that they have led to, and adds those that led
 // to nothing. It gives addresses to names that have none, and reports whether there were any.
 func resolve(d *configs.Draft, hosts map[netip.Addr]string) (found bool) {
+	// A name may be looked up and never dialled: then its port stays unknown.
 	dialled := map[string]bool{}
 	for i := range d.Dialled {
 		w := &d.Dialled[i]

@@ -191,9 +191,9 @@ func (r *replaying) show(schedule sut.Schedule, log *sut.Log) (*report.Counterex
 func asRecorded(rec *report.Recording, log *sut.Log) error {
 	switch got := log.Outcome.String(); {
 	case got != rec.Expect.Outcome:
-		return fmt.Errorf("ended with %q, recorded is %q", got, rec.Expect.Outcome)
+		return fmt.Errorf("ended with %q, recorded is %q: check the program again", got, rec.Expect.Outcome)
 	case narrate.EventHash(log.Events) != rec.Expect.EventLog:
-		return errors.New("the event log differs from the one recorded")
+		return errors.New("the event log differs from the one recorded: check the program again")
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (r *run) state(counts execution.Counts) *saved.State {
 func (r *run) resume(s *saved.State) error {
 	if s.Build != r.options.Program.Hash {
 		return fmt.Errorf("the run cannot go on: the program %s is another one than that which it has "+
-			"checked so far", r.options.Package)
+			"checked so far: check it from the beginning", r.options.Package)
 	}
 	if err := r.options.Search.Resume(s.Search); err != nil {
 		return fmt.Errorf("the run cannot go on: %w", err)
@@ -132,7 +132,7 @@ func (r *run) runAgain(saved *saved.Violation) (*execution.Kept, error) {
 	}
 	outcome, err := translate.Outcome(log)
 	if err == nil && !outcome.Violation() {
-		err = fmt.Errorf("this time it ended as %q", outcome)
+		err = fmt.Errorf("this time it ended as %q: check the program from the beginning", outcome)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("running a violation that was saved: %w", err)

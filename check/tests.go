@@ -146,7 +146,9 @@ func listTests(o TestOptions) ([]string, error) {
 		return nil, err
 	}
 	if log.Outcome != sut.Completed {
-		return nil, fmt.Errorf("asking %s for its tests: %v\n%s%s%s", o.Package, log.Outcome, log.Message,
+		return nil, fmt.Errorf("%s cannot be asked for its tests (%v): fix what keeps it from that, as "+
+			"go test -list shows it"+
+			"\n%s%s%s", o.Package, log.Outcome, log.Message,
 			log.Stdout, log.Stderr)
 	}
 	return slices.DeleteFunc(strings.Fields(string(log.Stdout)), func(name string) bool {

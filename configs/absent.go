@@ -40,7 +40,8 @@ func (a Absent) Covers(at proxy.Address, name string) bool {
 // parseAbsent reads entries. What is wrong with one is reported under its key.
 func parseAbsent(entries []string) (all []Absent, wrong list) {
 	if len(entries) > maxAbsent {
-		wrong.add("absent", "there are %d entries, and %d is the limit", len(entries), maxAbsent)
+		wrong.add("absent", "there are %d entries, and %d is the limit: leave some "+
+			"out", len(entries), maxAbsent)
 		return nil, wrong
 	}
 	for i, text := range entries {
@@ -98,7 +99,7 @@ func canBeAbsent(a proxy.Address) error {
 	case a.Network.IsUnix():
 		return nil
 	case a.At.Port() == 0:
-		return errors.New("there is no port")
+		return errors.New("there is no port: give one, such as 127.0.0.1:6379")
 	case a.At.Addr().IsUnspecified():
 		return fmt.Errorf("%v is all addresses: name the one that is dialled, such as 127.0.0.1:%d",
 			a.At.Addr(), a.At.Port())

@@ -331,13 +331,13 @@ func validPackage(pattern string) bool {
 func readFile(name string, limit int64) ([]byte, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such file", name)
+		return nil, fmt.Errorf("%s: there is no such file: look at the name", name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
+		return nil, fmt.Errorf("%s is not a regular file: name one", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -350,7 +350,7 @@ func readFile(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s is larger than the %d bytes that are allowed", name, limit)
+		return nil, fmt.Errorf("%s is larger than the %d bytes that are allowed: shorten it", name, limit)
 	}
 	return data, nil
 }

@@ -290,16 +290,16 @@ func TestRaces(t *testing.T) {
 }
 
 // allKeys is how the keys of a file are listed.
-var allKeys = "known here: " + strings.Join(slices.Sorted(maps.Keys(schema.fields)), ", ")
+var allKeys = "write one of: " + strings.Join(slices.Sorted(maps.Keys(schema.fields)), ", ")
 
 // badFiles are configurations and what is said about them.
 var badFiles = []struct{ text, want string }{
 	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
 		allKeys},
 	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; " +
-		"known here: delays, depth, executions, preemptions, time"},
+		"write one of: delays, depth, executions, preemptions, time"},
 	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean " +
-		"command?; known here: after, arguments, choices, clock, command, directory, env, expect, group, " +
+		"command?; write one of: after, arguments, choices, clock, command, directory, env, expect, group, " +
 		"listen, name, port, profile, program, user, working_directory"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
 		allKeys},
@@ -309,33 +309,35 @@ var badFiles = []struct{ text, want string }{
 		allKeys},
 	{"bounds: {" + strings.Repeat("x", 100) + ": 1}",
 		`x.yaml:1: bounds."` + strings.Repeat("x", 64) +
-			`": there is no such key; known here: delays, depth, executions, preemptions, time`},
+			`": there is no such key; write one of: delays, depth, executions, preemptions, time`},
 	{"strategy: sometimes",
 		`x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-nd, ` +
 			`after-connect, adaptive, after-io, always`},
 	{"scope: all", `x.yaml:1: scope: there is no scope "all": choose one of group, connection, auto`},
 	{"checkpoint_mib: 15", "x.yaml:1: checkpoint_mib: 15 is not allowed: give a number from 16 to 65536"},
 	{"cache_mib: 0", "x.yaml:1: cache_mib: 0 is not allowed: give a number from 1 to 65536"},
-	{"mask:\n- {peer: b, pattern: a}", `x.yaml:2: mask[0].peer: there is no peer "b" that listens`},
-	{peer + "mask:\n- {peer: a, pattern: a}", `x.yaml:3: mask[0].peer: there is no peer "a" that listens`},
+	{"mask:\n- {peer: b, pattern: a}", `x.yaml:2: mask[0].peer: there is no peer "b" that listens: name ` +
+		`one that does, or leave it out`},
+	{peer + "mask:\n- {peer: a, pattern: a}", `x.yaml:3: mask[0].peer: there is no peer "a" that ` +
+		`listens: name one that does, or leave it out`},
 	{"mask:\n- {pattern: \"(\"}", "x.yaml:2: mask[0].pattern: this is no regular expression: error " +
-		"parsing regexp: missing closing ): `(`"},
+		"parsing regexp: missing closing ): `(`; write one as for Go's package regexp"},
 	{"mask:\n- {pattern: a*}",
 		`x.yaml:2: mask[0].pattern: "a*" matches where there is nothing, so that all answers would be ` +
 			`the same: say what is around the field`},
 	{"strategy:", "x.yaml:1: strategy: there is no value: give a text, or leave the key out"},
-	{"strategy: [never]", "x.yaml:1: strategy: this is a list, and a text is needed"},
+	{"strategy: [never]", "x.yaml:1: strategy: this is a list: give a text"},
 	{"strategy: !!binary bmV2ZXI=",
 		"x.yaml:1: strategy: the tag !!binary is not supported: write plain text"},
 	{"strategy: never\nstrategy: always", "x.yaml:2: strategy: it is given twice: keep one"},
-	{"strategy: never\nbounds: 3", `x.yaml:2: bounds: this is the text "3", and a mapping is needed`},
+	{"strategy: never\nbounds: 3", `x.yaml:2: bounds: this is the text "3": give a mapping`},
 	{"bounds: {preemptions: -1}", "x.yaml:1: bounds.preemptions: -1 is not allowed: give a number from 0 " +
 		"to 1000000, or leave it out for any number"},
 	{"bounds: {delays: 10000001}", "x.yaml:1: bounds.delays: 10000001 is not allowed: give a number from " +
 		"0 to 1000000, or leave it out for any number"},
-	{"bounds: {delays: few}", `x.yaml:1: bounds.delays: "few" is not a number`},
-	{"bounds: {executions: many}", `x.yaml:1: bounds.executions: "many" is not a number`},
-	{"bounds: {executions: 1.5}", `x.yaml:1: bounds.executions: "1.5" is not a number`},
+	{"bounds: {delays: few}", `x.yaml:1: bounds.delays: "few" is not a number: write one`},
+	{"bounds: {executions: many}", `x.yaml:1: bounds.executions: "many" is not a number: write one`},
+	{"bounds: {executions: 1.5}", `x.yaml:1: bounds.executions: "1.5" is not a number: write one`},
 	{"races: off,main",
 		`x.yaml:1: races: "off,main" is not allowed: give direct (the main module and its direct ` +
 			`dependencies), main, all, off, or import paths with commas in between, each as in an import ` +
@@ -360,10 +362,10 @@ var badFiles = []struct{ text, want string }{
 			`execution of as many is checked`},
 	{"faults: 101", `x.yaml:1: faults: 101 is not allowed: give a number from 1 to 100`},
 	{"faults: many",
-		`x.yaml:1: faults: "many" is not a number: how many faults there can be comes first, such as 1 ` +
+		`x.yaml:1: faults: "many" is not a number: give how many faults there can be first, such as 1 ` +
 			`or 1,reset`},
 	{"faults: [1, rest]",
-		`x.yaml:1: faults: "rest" is no kind of fault: the kinds are refused, reset, end, silent, lost, ` +
+		`x.yaml:1: faults: "rest" is no kind of fault: choose one of refused, reset, end, silent, lost, ` +
 			`duplicated, reordered; peer=NAME and on=connect, on=read, on=write narrow them`},
 	{"faults: 1,reset,reset", `x.yaml:1: faults: "reset" is given twice: leave one out`},
 	{"faults: 1,on=close",
@@ -374,9 +376,10 @@ var badFiles = []struct{ text, want string }{
 			`name other kinds or operations`},
 	{"faults: 1,peer=a", `x.yaml:1: faults: there is no peer "a", nor any other: leave peer=a out`},
 	{"peers: [{profile: merecat}]\nfaults: 1,peer=redis",
-		`x.yaml:2: faults: there is no peer "redis": there are merecat`},
+		`x.yaml:2: faults: there is no peer "redis": name one of merecat`},
 	{"peers: [{name: a, command: [x]}]\nfaults: 1,peer=a",
-		`x.yaml:2: faults: no connection to the peer a is known: it has neither listen nor after`},
+		`x.yaml:2: faults: no connection to the peer a is known: it has neither listen nor after; leave ` +
+			`the peer out`},
 	{"peers: [{name: a, command: [x], after: listen 80}, {name: b, command: [x], after: listen " +
 		"80}]\nfaults: 1,peer=a",
 		`x.yaml:2: faults: it is not known which of several clients has opened a connection: name all of ` +
@@ -392,7 +395,7 @@ var badFiles = []struct{ text, want string }{
 	{"early_timers: 1001", `x.yaml:1: early_timers: 1001 is not allowed: give a number from 1 to 1000`},
 	{"stdin: a\nstdin_from: b", "x.yaml:2: stdin_from: give either stdin, the text, or stdin_from, the " +
 		"file that has it"},
-	{"stdin_from: nosuch", "x.yaml:1: stdin_from: nosuch: there is no such file"},
+	{"stdin_from: nosuch", "x.yaml:1: stdin_from: nosuch: there is no such file: look at the name"},
 	{"hostname: a_b",
 		`x.yaml:1: hostname: "a_b" is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens`},
 	{"hostname: \"\"",
@@ -405,29 +408,31 @@ var badFiles = []struct{ text, want string }{
 	{"signals: [SIGKILL]", "x.yaml:1: signals[0]: SIGKILL cannot be handled by a program: leave it out"},
 	{"signals: [SIGSEGV]", "x.yaml:1: signals[0]: SIGSEGV is for the Go runtime: leave it out"},
 	{"signals: [" + strings.Repeat("SIGINT, ", 17) + "]", "x.yaml:1: signals: there are 17, and at most " +
-		"16 are allowed"},
-	{"leaks: yes", `x.yaml:1: leaks: "yes" is not true or false`},
+		"16 are allowed: leave some out"},
+	{"leaks: yes", `x.yaml:1: leaks: "yes" is not true or false: write one`},
 	{"bounds: {executions: 0}", "x.yaml:1: bounds.executions: 0 is not allowed: give a number from 1 to " +
 		"1000000000"},
 	{"bounds: {executions: 99999999999999999999}",
-		`x.yaml:1: bounds.executions: "99999999999999999999" is not a number`},
+		`x.yaml:1: bounds.executions: "99999999999999999999" is not a number: write one`},
 	{"bounds:\n  depth: -1", "x.yaml:2: bounds.depth: -1 is not allowed: give a number from 1 to 1000000"},
-	{"bounds:\n  time: 10", `x.yaml:2: bounds.time: "10" is not a duration such as 10s or 1h30m`},
+	{"bounds:\n  time: 10", `x.yaml:2: bounds.time: "10" is not a duration such as 10s or 1h30m: write one`},
 	{"bounds:\n  time: -1s", "x.yaml:2: bounds.time: -1s is not allowed: give a duration above 0 and up " +
 		"to 720h0m0s"},
-	{"args: -n 2", `x.yaml:1: args: this is the text "-n 2", and a list of texts is needed`},
-	{"args:\n- a\n- [b]", "x.yaml:3: args[1]: this is a list, and a text is needed"},
-	{"args:\n- a\n- \"\\0\"", `x.yaml:3: args[1]: "\x00" contains a zero byte, which no argument can`},
+	{"args: -n 2", `x.yaml:1: args: this is the text "-n 2": give a list of texts`},
+	{"args:\n- a\n- [b]", "x.yaml:3: args[1]: this is a list: give a text"},
+	{"args:\n- a\n- \"\\0\"", `x.yaml:3: args[1]: "\x00" contains a zero byte, which no argument can: ` +
+		`remove it`},
 	{"args: &a [x]\npreempt_in: *a", "x.yaml:1: args: anchors and aliases are not supported: write the " +
 		"value out\n" +
 		"x.yaml:2: preempt_in: anchors and aliases are not supported: write the value out"},
-	{"env: [A=b]", "x.yaml:1: env: this is a list, and a mapping from text to text is needed"},
+	{"env: [A=b]", "x.yaml:1: env: this is a list: give a mapping from text to text"},
 	{"env: {A: b,\n A: c}", `x.yaml:2: env["A"]: it is given twice: keep one`},
 	{"env: {A=B: c}",
-		`x.yaml:1: env["A=B"]: this cannot be the name of a variable: it is empty or contains =`},
+		`x.yaml:1: env["A=B"]: this cannot be the name of a variable: it is empty or contains =; give it ` +
+			`another one`},
 	{"env: {A: \"\\0\"}",
 		`x.yaml:1: env["A"]: entry 0, "A=\x00", is not a variable: a name is not empty and without =, ` +
-			"and neither name nor value contains a zero byte"},
+			"and neither name nor value contains a zero byte; write NAME=value"},
 	{"short_writes: 1001", "x.yaml:1: short_writes: 1001 is not allowed: give a number from 1 to 1000"},
 	{"short_reads: -1", "x.yaml:1: short_reads: -1 is not allowed: give a number from 1 to 1000"},
 	{"hosts: {a: 10.0.0.1}",
@@ -446,12 +451,13 @@ var badFiles = []struct{ text, want string }{
 		"leave it out"},
 	{"peers: []\nbinds: {/root: /x}", "x.yaml:2: binds: it has no effect without peers: add some, or " +
 		"leave it out"},
-	{"peers: {name: a}", "x.yaml:1: peers: this is a mapping, and a list of mappings is needed"},
-	{"peers:\n- a", `x.yaml:2: peers[0]: this is the text "a", and a mapping is needed`},
-	{"peers: [{command: [a]}]", "x.yaml:1: peers[0]: it has no name"},
-	{"peers: [{name: a}]", "x.yaml:1: peers[0]: peer a has no command"},
+	{"peers: {name: a}", "x.yaml:1: peers: this is a mapping: give a list of mappings"},
+	{"peers:\n- a", `x.yaml:2: peers[0]: this is the text "a": give a mapping`},
+	{"peers: [{command: [a]}]", "x.yaml:1: peers[0]: it has no name: give it one"},
+	{"peers: [{name: a}]", "x.yaml:1: peers[0]: peer a has no command: give it one"},
 	{"peers:\n- {name: a, command: [a], after: 8080}",
-		`x.yaml:2: peers[0]: peer a: after "8080" is not listen and a port, such as listen 8080, listen ` +
+		`x.yaml:2: peers[0]: peer a: after "8080" is not listen and a port: write one such as listen ` +
+			`8080, listen ` +
 			`udp:53 or listen unix:/path`},
 	{"peers:\n- {name: a, command: [a], expect: exit 0}", "x.yaml:2: peers[0]: peer a: only a client is " +
 		"expected to end: say after what it is started, such as after: listen 8080"},
@@ -472,7 +478,8 @@ var badFiles = []struct{ text, want string }{
 	{peer + "files:\n- {path: x, content: a, from: b}",
 		"x.yaml:3: files[0]: give either content, the text of the file, or from, the file or directory " +
 			"to copy (or base64); or end the path with a slash for an empty directory"},
-	{peer + "files:\n- path: x\n  from: nowhere", "x.yaml:4: files[0].from: nowhere: there is no such file"},
+	{peer + "files:\n- path: x\n  from: nowhere", "x.yaml:4: files[0].from: nowhere: there is no such " +
+		"file: look at the name"},
 	{peer + "files:\n- {path: x, content: a, mode: rw}",
 		`x.yaml:3: files[0].mode: "rw" is not allowed: give permissions in octal, from 0001 to 0777, ` +
 			`such as 0600`},
@@ -557,7 +564,7 @@ faults: -1 is not allowed: give a number from 1 to 100
 early_timers: 1001 is not allowed: give a number from 1 to 1000
 bounds.time: 0s is not allowed: give a duration above 0 and up to 720h0m0s
 env["broken"]: entry 1, "broken", is not a variable: a name is not empty and without =, ` +
-		`and neither name nor value contains a zero byte`
+		`and neither name nor value contains a zero byte; write NAME=value`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

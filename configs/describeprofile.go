@@ -202,7 +202,7 @@ func ClientKey(name string) (string, error) {
 func sshServer(name string) (peers.Profile, error) {
 	p, err := peers.FindProfile(name)
 	if err == nil && len(p.HostKeys) == 0 {
-		err = fmt.Errorf("the profile %s has no keys: it is no SSH server", name)
+		err = fmt.Errorf("the profile %s has no keys: it is no SSH server; name one, such as dropbear", name)
 	}
 	return p, err
 }

@@ -210,7 +210,8 @@ func (d Draft) YAML(state func(profile string) string) []byte {
 		w.line("\n# The real programs on the other side of the connections.")
 	}
 	entries := draftWriter{state: state, names: map[string]bool{}, addresses: map[string]bool{}}
-	// An address has one peer, whatever names lead to it.
+	// An address has one peer, whatever names lead to it. The others are in hosts.
+	// What has a profile comes first.
 	// Names without a profile may be further names of peers with one, so these come first.
 	for _, hasProfile := range []bool{true, false} {
 		for _, wanted := range d.Dialled {

@@ -37,7 +37,7 @@ func ParseFaults(list string) (Faults, error) {
 	}
 	var err error
 	if f.Limit, err = strconv.Atoi(words[0]); err != nil {
-		return f, fmt.Errorf("%.40q is not a number: how many faults there can be comes first, such as 1 "+
+		return f, fmt.Errorf("%.40q is not a number: give how many faults there can be first, such as 1 "+
 			"or 1,reset",
 			words[0])
 	}
@@ -68,7 +68,7 @@ func (f *Faults) narrow(word string) error {
 				value, strings.Join(sut.FaultOperations, ", on="))
 		}
 	case key != "" || !slices.Contains(sut.FaultKinds, value):
-		return fmt.Errorf("%.40q is no kind of fault: the kinds are %s; peer=NAME and on=%s narrow them",
+		return fmt.Errorf("%.40q is no kind of fault: choose one of %s; peer=NAME and on=%s narrow them",
 			word, strings.Join(sut.FaultKinds, ", "), strings.Join(sut.FaultOperations, ", on="))
 	}
 	if slices.Contains(*to, value) {

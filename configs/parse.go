@@ -365,7 +365,7 @@ func environment(key string, variables []pair) (entries []string, problems []Pro
 		if v.Key == "" || strings.Contains(v.Key, "=") {
 			problems = append(problems, Problem{
 				Key:  fmt.Sprintf("%s[%q]", key, v.Key),
-				What: "this cannot be the name of a variable: it is empty or contains =",
+				What: "this cannot be the name of a variable: it is empty or contains =; give it another one",
 			})
 			continue
 		}

@@ -107,7 +107,8 @@ func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {
 	}
 	if e.Directory != nil {
 		if a.Directory = b.tree(*e.Directory); a.Directory == nil {
-			return g, ".directory", fmt.Errorf("there is no directory %s", *e.Directory)
+			return g, ".directory", fmt.Errorf("there is no directory %s: name one that there "+
+				"is", *e.Directory)
 		}
 	}
 	if e.Program != nil {

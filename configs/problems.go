@@ -87,7 +87,8 @@ func (c Config) boundProblems() (wrong list) {
 func (c Config) textProblems() (wrong list) {
 	for i, arg := range c.Args {
 		if strings.ContainsRune(arg, 0) {
-			wrong.add(fmt.Sprintf("args[%d]", i), "%.64q contains a zero byte, which no argument can", arg)
+			wrong.add(fmt.Sprintf("args[%d]", i), "%.64q contains a zero byte, which no argument can: "+
+				"remove it", arg)
 		}
 	}
 	// Variables of peers are checked by package peers.
@@ -95,7 +96,8 @@ func (c Config) textProblems() (wrong list) {
 		name, _, ok := strings.Cut(entry, "=")
 		if !ok || name == "" || strings.ContainsRune(entry, 0) {
 			wrong.add(fmt.Sprintf("env[%q]", name), "entry %d, %.64q, is not a variable: "+
-				"a name is not empty and without =, and neither name nor value contains a zero byte", i,
+				"a name is not empty and without =, and neither name nor value contains a zero byte; "+
+				"write NAME=value", i,
 				entry)
 		}
 	}
@@ -138,16 +140,18 @@ func (c Config) limitProblems() (problems list) {
 // the empty text would match between any two bytes.
 func (c Config) maskProblems() (wrong list) {
 	if len(c.Masks) > maxMasks {
-		wrong.add("mask", "there are %d rules, and %d is the limit", len(c.Masks), maxMasks)
+		wrong.add("mask", "there are %d rules, and %d is the limit: leave some out", len(c.Masks), maxMasks)
 	}
 	for i, m := range c.Masks {
 		key := fmt.Sprintf("mask[%d]", i)
 		listens := func(p peers.Peer) bool { return p.Name == m.Peer && p.Listen != "" }
 		if m.Peer != "" && (c.Group == nil || !slices.ContainsFunc(c.Group.Peers, listens)) {
-			wrong.add(key+".peer", "there is no peer %.64q that listens", m.Peer)
+			wrong.add(key+".peer", "there is no peer %.64q that listens: name one that does, or leave it "+
+				"out", m.Peer)
 		}
 		if pattern, err := regexp.Compile(m.Pattern); err != nil {
-			wrong.add(key+".pattern", "this is no regular expression: %v", err)
+			wrong.add(key+".pattern", "this is no regular expression: %v; write one as for Go's package "+
+				"regexp", err)
 		} else if pattern.MatchString("") {
 			wrong.add(key+".pattern", "%.64q matches where there is nothing, so that all answers would be "+
 				"the same: say what is around the field", m.Pattern)

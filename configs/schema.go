@@ -202,7 +202,7 @@ func (r *reader) value(key string, n *yaml.Node, f field) (value any, ok bool) {
 		value, err = time.ParseDuration(s)
 	}
 	if err != nil {
-		r.report(key, n, "%.64q is not %v", s, f.shape)
+		r.report(key, n, "%.64q is not %v: write one", s, f.shape)
 		return nil, false
 	}
 	return value, true
@@ -215,7 +215,7 @@ func (r *reader) text(key string, n *yaml.Node, want shape) (string, bool) {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
 		r.report(key, n, "anchors and aliases are not supported: write the value out")
 	case n.Kind != yaml.ScalarNode:
-		r.report(key, n, "this is %s, and %v is needed", kindName(n), want)
+		r.report(key, n, "this is %s: give %v", kindName(n), want)
 	case n.Tag == "!!null":
 		r.report(key, n, "there is no value: give %v, or leave the key out", want)
 	case !slices.Contains([]string{"!!str", "!!int", "!!float", "!!bool", "!!timestamp"}, n.Tag):
@@ -238,7 +238,7 @@ func (r *reader) children(key string, n *yaml.Node, kind yaml.Kind, want shape) 
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		r.report(key, n, "there is no value: give %v, or leave the key out", want)
 	default:
-		r.report(key, n, "this is %s, and %v is needed", kindName(n), want)
+		r.report(key, n, "this is %s: give %v", kindName(n), want)
 	}
 	return nil, false
 }
@@ -347,7 +347,7 @@ func suggestion(name string, fields map[string]field) string {
 	known := slices.Sorted(maps.Keys(fields))
 	// Of names that are as near, the first in the alphabet.
 	nearest := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
-	all := "; known here: " + strings.Join(known, ", ")
+	all := "; write one of: " + strings.Join(known, ", ")
 	if distance(name, nearest) > max(2, len(nearest)/3) {
 		return all
 	}

@@ -43,10 +43,10 @@ func TestMoreBadFiles(t *testing.T) {
 			"directory, whose files keep their modes: leave it out",
 		peer + "files: [{path: x, content: a, mode: '0'}]": `x.yaml:2: files[0].mode: "0" is not allowed: ` +
 			`give permissions in octal, from 0001 to 0777, such as 0600`,
-		manyMasks: "x.yaml:1: mask: there are 101 rules, and 100 is the limit",
+		manyMasks: "x.yaml:1: mask: there are 101 rules, and 100 is the limit: leave some out",
 		"peers: [{profile: python, program: nowhere}]": "x.yaml:1: " +
 			"peers[0].program: nowhere: there is no such " +
-			"file",
+			"file: look at the name",
 		"peers: [{name: a, command: [a], port: 1}]": "x.yaml:1: " +
 			"peers[0].port: it is for a profile: name one " +
 			"under profile, or say it in the command",
@@ -57,7 +57,7 @@ func TestMoreBadFiles(t *testing.T) {
 			"65535",
 		"peers: [{profile: redis, directory: nowhere}]": "x.yaml:1: " +
 			"peers[0].directory: there is no directory " +
-			"nowhere",
+			"nowhere: name one that there is",
 		"peers: [{profile: redis, command: [a], arguments: [b]}]": "x.yaml:1: " +
 			"peers[0].arguments: the command " +
 			"is used as it is, instead of that of the profile: add them to it",

@@ -70,7 +70,8 @@ func (k worldKeys) world(read func(string) ([]byte, error)) (w sut.Environment, 
 		w.Signals = append(w.Signals, s)
 	}
 	if len(k.Signals) > sut.MaxSignals {
-		report("signals", fmt.Errorf("there are %d, and at most %d are allowed", len(k.Signals),
+		report("signals", fmt.Errorf("there are %d, and at most %d are allowed: leave some "+
+			"out", len(k.Signals),
 			sut.MaxSignals))
 	}
 	return w, problems

@@ -83,7 +83,7 @@ func Lacking(findings []Finding) error {
 	case lacking == 0:
 		return nil
 	case installable == 0: // then it would change nothing
-		return fmt.Errorf("this machine lacks %d of %d things", lacking, len(findings))
+		return fmt.Errorf("this machine lacks %d of %d things: see above what to do", lacking, len(findings))
 	}
 	return fmt.Errorf("this machine lacks %d of %d things; `tandem doctor --fix`, as root, installs %d of "+
 		"them", lacking, len(findings), installable)

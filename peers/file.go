@@ -30,7 +30,7 @@ func (f File) Below(scratch string) (string, error) {
 	clean := path.Clean(p)
 	if p == "" || path.IsAbs(p) || clean == "." || clean == ".." || strings.HasPrefix(clean, "../") ||
 		strings.ContainsRune(p, 0) || !utf8.ValidString(p) {
-		return "", fmt.Errorf("path %q does not name a file below %s", f.Path, Scratch)
+		return "", fmt.Errorf("path %q does not name a file below %s: write one that does", f.Path, Scratch)
 	}
 	return clean, nil
 }
@@ -60,7 +60,7 @@ func CopyOf(directory fs.FS, to string) ([]File, error) {
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is a %v: only directories and regular files can be copied",
+			return fmt.Errorf("%s is a %v: only directories and regular files can be copied; leave it out",
 				path, info.Mode().Type())
 		}
 		// A directory that is too large is refused before it is read.
@@ -89,11 +89,12 @@ func CopyOf(directory fs.FS, to string) ([]File, error) {
 func ValidateTarget(target string) error {
 	for _, reserved := range []string{"/proc", "/dev", "/run"} {
 		if target == reserved || strings.HasPrefix(target, reserved+"/") {
-			return fmt.Errorf("%s of a group is set up by tandem: bind another path", reserved)
+			return fmt.Errorf("%s of a group is set up by tandem: choose another path", reserved)
 		}
 	}
 	if !path.IsAbs(target) || path.Clean(target) != target || target == "/" {
-		return errors.New("the path is not absolute, or not in its shortest form, or is /")
+		return errors.New("the path is not absolute, or not in its shortest form, or is /: write it as " +
+			"/dir/name")
 	}
 	return nil
 }

@@ -248,7 +248,9 @@ func (g Group) CheckFaults(names []string) error {
 		switch named := slices.Contains(names, p.Name); {
 		// A peer that only connects to other peers has no connection to the program.
 		case named && p.Listen == "" && !p.IsClient():
-			return fmt.Errorf("no connection to the peer %s is known: it has neither listen nor after",
+			return fmt.Errorf("no connection to the peer %s is known: it has neither listen nor after; "+
+				"leave the "+
+				"peer out",
 				p.Name)
 		case p.IsClient():
 			clients++
@@ -262,7 +264,7 @@ func (g Group) CheckFaults(names []string) error {
 		case len(known) == 0:
 			return fmt.Errorf("there is no peer %.40q, nor any other: leave peer=%.40s out", name, name)
 		case !slices.Contains(known, name):
-			return fmt.Errorf("there is no peer %.40q: there are %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("there is no peer %.40q: name one of %s", name, strings.Join(known, ", "))
 		}
 	}
 	if chosen > 0 && chosen < clients {

@@ -101,7 +101,7 @@ func lookUpGroup(name string) (uint32, error) {
 func number(what, text string) (uint32, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err == nil && n == 1<<32-1 {
-		err = errors.New("it stands for none")
+		err = errors.New("it stands for none: give another one")
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%.64q is not the number of a %s: give one from 0 to 4294967294", text, what)

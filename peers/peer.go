@@ -104,7 +104,8 @@ type event struct {
 // be written instead.
 func parseAfter(text string) (event, error) {
 	wrong := fmt.Errorf(
-		"after %.64q is not listen and a port, such as listen 8080, listen udp:53 or listen unix:/path", text)
+		"after %.64q is not listen and a port: write one such as listen 8080, listen udp:53 or "+
+			"listen unix:/path", text)
 	word, what, ok := strings.Cut(text, " ")
 	if !ok || word != "listen" {
 		return event{}, wrong
@@ -154,11 +155,11 @@ func Outcome(status unix.WaitStatus) string {
 func numberAfter(text, word string, limit int) (int, error) {
 	fields := strings.Fields(text)
 	if len(fields) != 2 || fields[0] != word {
-		return 0, fmt.Errorf("%q is not %s and a number", text, word)
+		return 0, fmt.Errorf("%q is not %s and a number: write it so", text, word)
 	}
 	n, err := strconv.ParseUint(fields[1], 10, 32)
 	if err != nil || int(n) > limit {
-		return 0, fmt.Errorf("%q is no number from 0 to %d", fields[1], limit)
+		return 0, fmt.Errorf("%q is no number from 0 to %d: give one", fields[1], limit)
 	}
 	return int(n), nil
 }
@@ -199,9 +200,9 @@ func canListen(a proxy.Address) error {
 	case a.OnlySix:
 		return errors.New("leave the 6 out: the address is one of IPv6")
 	case a.At.Port() == 0:
-		return errors.New("there is no port")
+		return errors.New("there is no port: give one, such as 127.0.0.1:8080")
 	case !a.At.Addr().IsLoopback() && !a.At.Addr().IsUnspecified():
-		return errors.New("a group has no network but loopback, 127.0.0.0/8 and ::1")
+		return errors.New("a group has no network but loopback: use an address of 127.0.0.0/8, or ::1")
 	}
 	return nil
 }

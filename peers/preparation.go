@@ -54,15 +54,16 @@ func (p Preparation) validate() error {
 	case err != nil:
 		return err
 	case p.Path != Scratch+"/"+below:
-		return fmt.Errorf("path %q is not %s/..., in its shortest form", p.Path, Scratch)
+		return fmt.Errorf("path %q is not %s/..., in its shortest form: write it so", p.Path, Scratch)
 	case len(p.Command) == 0 || p.Command[0] == "":
-		return fmt.Errorf("there is no command that makes %s", p.Path)
+		return fmt.Errorf("there is no command that makes %s: add one", p.Path)
 	case slices.ContainsFunc(p.Command, func(s string) bool { return strings.ContainsRune(s, 0) }):
-		return fmt.Errorf("the command that makes %s contains a zero byte", p.Path)
+		return fmt.Errorf("the command that makes %s contains a zero byte: remove it", p.Path)
 	}
 	for _, pattern := range p.Programs {
 		if _, err := filepath.Match(pattern, ""); err != nil || !filepath.IsAbs(pattern) {
-			return fmt.Errorf("the program %q is neither an absolute path nor a pattern of one", pattern)
+			return fmt.Errorf("the program %q is neither an absolute path nor a pattern of one: write "+
+				"one", pattern)
 		}
 	}
 	return nil
@@ -133,7 +134,8 @@ func (p Preparation) Make(ctx context.Context, cache, scratch string) (string, e
 		return "", fmt.Errorf("prepare %s: %w", p.Path, err)
 	}
 	if info, err := os.Stat(filepath.Join(tree, below)); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("prepare %s: %q has exited with 0, and not made this directory",
+		return "", fmt.Errorf("prepare %s: %q has exited with 0, and not made this directory: change the "+
+			"command",
 			p.Path, p.Command)
 	}
 	err = os.Rename(work, whole)

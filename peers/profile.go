@@ -172,11 +172,11 @@ func (p Profile) accepts(a Parameters) error {
 	case a.Port < 0 || a.Port > 65535:
 		return fmt.Errorf("port %d is not allowed: give one from 1 to 65535", a.Port)
 	case a.Directory != nil && p.Serves == "":
-		return errors.New("it takes no directory")
+		return errors.New("it takes no directory: leave it out")
 	case a.Program != nil && p.Runs == "":
-		return errors.New("it takes no program")
+		return errors.New("it takes no program: leave it out")
 	case a.Program == nil && p.Runs != "" && p.Program == "":
-		return fmt.Errorf("it needs a program: %s", p.Runs)
+		return fmt.Errorf("it needs a program: name %s", p.Runs)
 	}
 	return nil
 }

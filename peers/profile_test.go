@@ -123,7 +123,7 @@ var expansions = []struct {
 		files:   []string{"{scratch}/redis-cli/commands"},
 	},
 	{profile: "redis-cli", a: Parameters{Directory: testDirectory}, refused: "takes no directory"},
-	{profile: "go", refused: "needs a program: a static server"},
+	{profile: "go", refused: "needs a program: name a static server"},
 	{profile: "redis", a: Parameters{Directory: testDirectory}, refused: "takes no directory"},
 	{profile: "redis", a: Parameters{Program: []byte("x")}, refused: "takes no program"},
 	{profile: "redis", a: Parameters{Port: 65536}, refused: "port 65536 is not allowed"},

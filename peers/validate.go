@@ -65,7 +65,7 @@ func (g Group) Validate() error {
 func (g Group) validateFiles() []error {
 	var wrong []error
 	if n := len(g.Files); n > MaxFiles {
-		wrong = append(wrong, fmt.Errorf("files: there are %d, allowed are %d", n, MaxFiles))
+		wrong = append(wrong, fmt.Errorf("files: there are %d, allowed are %d: leave some out", n, MaxFiles))
 	}
 	total := 0
 	for i, f := range g.Files {
@@ -75,14 +75,16 @@ func (g Group) validateFiles() []error {
 		}
 		if f.IsDirectory() && len(f.Content) > 0 {
 			wrong = append(wrong,
-				fmt.Errorf("files[%d]: the path %q is that of a directory, and there is content", i, f.Path))
+				fmt.Errorf("files[%d]: the path %q is that of a directory: leave its content out", i, f.Path))
 		}
 		if f.Mode&^fs.ModePerm != 0 {
-			wrong = append(wrong, fmt.Errorf("files[%d]: mode %v is more than permission bits", i, f.Mode))
+			wrong = append(wrong, fmt.Errorf("files[%d]: mode %v is more than permission bits: give "+
+				"those only", i, f.Mode))
 		}
 	}
 	if total > MaxContent {
-		wrong = append(wrong, fmt.Errorf("files: they hold %d bytes, allowed are %d", total, MaxContent))
+		wrong = append(wrong, fmt.Errorf("files: they hold %d bytes, allowed are %d: leave some "+
+			"out", total, MaxContent))
 	}
 	return wrong
 }
@@ -98,7 +100,8 @@ func validateBind(target, source string) error {
 		return nil
 	}
 	if inScratch || !path.IsAbs(source) || path.Clean(source) != source {
-		return fmt.Errorf("the source %q is neither absolute nor %s/..., or not in its shortest form",
+		return fmt.Errorf("the source %q is neither absolute nor %s/..., or not in its shortest form: "+
+			"write it so",
 			source, Scratch)
 	}
 	return nil
@@ -109,25 +112,26 @@ func validateBind(target, source string) error {
 func (p Peer) validate() error {
 	switch {
 	case p.Name == "":
-		return errors.New("it has no name")
+		return errors.New("it has no name: give it one")
 	case len(p.Command) == 0 || p.Command[0] == "":
-		return fmt.Errorf("peer %s has no command", p.Name)
+		return fmt.Errorf("peer %s has no command: give it one", p.Name)
 	}
 	for _, s := range slices.Concat(p.Command, p.Env) {
 		if strings.ContainsRune(s, 0) || !utf8.ValidString(s) {
-			return fmt.Errorf("peer %s: %q contains a zero byte or is not UTF-8", p.Name, s)
+			return fmt.Errorf("peer %s: %q contains a zero byte or is not UTF-8: write it "+
+				"otherwise", p.Name, s)
 		}
 	}
 	for _, e := range p.Env {
 		if i := strings.IndexByte(e, '='); i <= 0 {
-			return fmt.Errorf("peer %s: the environment entry %q is not NAME=value", p.Name, e)
+			return fmt.Errorf("peer %s: the environment entry %q is not NAME=value: write it so", p.Name, e)
 		}
 	}
 	if err := p.validateDirectory(); err != nil {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}
 	if p.Choices < 0 || p.Choices > MaxChoices || p.Behaviour < 0 || p.Behaviour > max(p.Choices-1, 0) {
-		return fmt.Errorf("peer %s: behaviour %d of %d: there can be 0 (it is as the machine makes it) to %d",
+		return fmt.Errorf("peer %s: behaviour %d of %d: give 0 (it is as the machine makes it) to %d",
 			p.Name, p.Behaviour, p.Choices, MaxChoices)
 	}
 	if err := p.validateClient(); err != nil {
@@ -154,7 +158,7 @@ func (p Peer) validateDirectory() error {
 		return nil
 	}
 	return fmt.Errorf("the directory %q to run in is neither absolute nor %s/..., "+
-		"or not in its shortest form", p.Directory, Scratch)
+		"or not in its shortest form: write it so", p.Directory, Scratch)
 }
 
 // validateClient checks what only clients have.
@@ -170,10 +174,10 @@ func (p Peer) validateClient() error {
 		return err
 	}
 	if _, err := numberAfter(p.Expect, "exit", 255); p.Expect != "" && err != nil {
-		return fmt.Errorf("expect %.64q is not exit and a status, such as exit 0", p.Expect)
+		return fmt.Errorf("expect %.64q is not exit and a status: write it as exit 0", p.Expect)
 	}
 	if p.Listen != "" {
-		return fmt.Errorf("it listens at %s, and is to be started after %s: one of the two",
+		return fmt.Errorf("it listens at %s, and is to be started after %s: give one of the two",
 			p.Listen, p.After)
 	}
 	return nil

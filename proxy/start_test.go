@@ -195,14 +195,15 @@ func commands(t testing.TB, proc string) string {
 func TestProxySaysWhyItCannotStart(t *testing.T) {
 	file := buildProxy(t)
 	for want, peer := range map[string]Command{
-		`start peer x: no command "no-such-command" in its PATH "/nonexistent:/usr/bin:/bin"`: {Name: "x",
+		`start peer x: no command "no-such-command" in its PATH "/nonexistent:/usr/bin:/bin": install ` +
+			`it, or name its file`: {Name: "x",
 			Args: []string{"no-such-command"}, Env: path},
 		`start peer x: execute /etc/passwd: permission denied`: {Name: "x",
 			Args: []string{"/etc/passwd"}},
-		`start peer x: it has no command`: {Name: "x"},
-		`start peer x: there is no directory /nonexistent for it to run in`: {Name: "x",
+		`start peer x: it has no command: give it one`: {Name: "x"},
+		`start peer x: there is no directory /nonexistent for it to run in: name another one`: {Name: "x",
 			Args: []string{"sh"}, Env: path, Dir: "/nonexistent"},
-		`start peer x: there is no directory /etc/passwd for it to run in`: {Name: "x",
+		`start peer x: there is no directory /etc/passwd for it to run in: name another one`: {Name: "x",
 			Args: []string{"sh"}, Env: path, Dir: "/etc/passwd"},
 	} {
 		ours, process := runProxy(t, file, peer)

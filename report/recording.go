@@ -190,7 +190,8 @@ func Load(path string) (*Recording, error) {
 	}
 	r, err := decode(text)
 	if err != nil {
-		return nil, fmt.Errorf("load recording %s: %w", path, err)
+		return nil, fmt.Errorf("load recording %s: %w; name another file, or make it again by a "+
+			"check", path, err)
 	}
 	return r, nil
 }
@@ -204,7 +205,8 @@ func readBounded(path string) ([]byte, error) {
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxRecording+1))
 	if err == nil && len(text) > maxRecording {
-		err = fmt.Errorf("%s: larger than %d MiB, so it is no recording", path, maxRecording>>20)
+		err = fmt.Errorf("%s: larger than %d MiB, so it is no recording: name another "+
+			"file", path, maxRecording>>20)
 	}
 	return text, err
 }

@@ -127,7 +127,7 @@ func placeIn[T comparable](list *[]T, value T) int {
 func (s Schedule) Recording() (*Recording, error) {
 	packed, ok := strings.CutPrefix(string(s), SchedulePrefix)
 	if !ok {
-		return nil, fmt.Errorf("%.20q is no schedule of this Tandem: it begins with %s", string(s),
+		return nil, fmt.Errorf("%.20q is no schedule of this Tandem: give one that begins with %s", string(s),
 			SchedulePrefix)
 	}
 	// Without Strict, the last character could be another one.
@@ -144,11 +144,11 @@ func (s Schedule) Recording() (*Recording, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&t); err != nil {
-		return nil, fmt.Errorf("the schedule: %w", err)
+		return nil, fmt.Errorf("the schedule: %w; give one that this Tandem has printed", err)
 	}
 	r, err := t.recording()
 	if err != nil {
-		return nil, fmt.Errorf("the schedule: %w", err)
+		return nil, fmt.Errorf("the schedule: %w; give one that this Tandem has printed", err)
 	}
 	return r, nil
 }

@@ -48,14 +48,14 @@ func ByName(name string) (Strategy, error) {
 		n, err := strconv.Atoi(value)
 		switch {
 		case err != nil || n < 1 || n > maxNumber:
-			return nil, fmt.Errorf("checkpoint strategy %q: after a comma write every=N or images=N, N "+
+			return nil, fmt.Errorf("checkpoint strategy %q: write every=N or images=N after a comma, N "+
 				"from 1 to %d", name, maxNumber)
 		case key == "every":
 			s = Every{s, n}
 		case key == "images":
 			s = Budget{s, n}
 		default:
-			return nil, fmt.Errorf("checkpoint strategy %q: after a comma write every=N or images=N, not "+
+			return nil, fmt.Errorf("checkpoint strategy %q: write every=N or images=N after a comma, not "+
 				"%q", name, key)
 		}
 	}

@@ -103,7 +103,7 @@ func TestKindNames(t *testing.T) {
 
 func TestByNameRefusesChanges(t *testing.T) {
 	for name, says := range map[string]string{
-		"after-io,": "write every=N or images=N, N from 1 to " +
+		"after-io,": "write every=N or images=N after a comma, N from 1 to " +
 			"1000000", "always,every": "write every=N", "always,every=0": "N from 1",
 		"never,images=1000001": "N from 1", "always,depth=3": `not "depth"`,
 		"always,every=2,": "write every=N",

@@ -17,7 +17,7 @@ import (
 func damage(format string, args ...any) error {
 	return fmt.Errorf("what the worker tells is damaged: %s. The program may have written over memory "+
 		"that is not its own "+
-		"(package unsafe, assembly, a data race)", fmt.Sprintf(format, args...))
+		"(package unsafe, assembly, a data race): look for that", fmt.Sprintf(format, args...))
 }
 
 // logReader reads the logs of a worker, one after the other. Most begin as the one before

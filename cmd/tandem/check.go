@@ -131,7 +131,7 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	// code.
 	shown := f.show(c, result)
 	if err != nil {
-		status.say("%v", err)
+		status.say("%s", advised(err))
 	}
 	return shown
 }

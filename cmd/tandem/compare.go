@@ -85,11 +85,11 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 		return err
 	}
 	if f.csv != "" && f.csv == f.svg {
-		return fmt.Errorf("--csv and --svg name the same file, %s", f.csv)
+		return fmt.Errorf("--csv and --svg name the same file, %s: give each its own", f.csv)
 	}
 	// A page has both, but as text of its own.
 	if f.html != "" && (f.html == f.csv || f.html == f.svg) {
-		return fmt.Errorf("--html and another flag name the same file, %s", f.html)
+		return fmt.Errorf("--html and another flag name the same file, %s: give each its own", f.html)
 	}
 	if err := writable(f.csv, f.svg, f.html); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (f *compareFlags) show(out io.Writer, c *compare.Comparison) error {
 		return err
 	}
 	if c.Verdict() == "" {
-		return errors.New("none of the combinations could be run")
+		return errors.New("none of the combinations could be run: see the reasons above")
 	}
 	return verdictOf(c.Verdict())
 }

@@ -52,11 +52,12 @@ the step, or to a breakpoint; the last one ends at the violation.`,
 // program at it.
 func (f *debugFlags) run(c *cobra.Command, what string) error {
 	if f.step < 0 {
-		return errors.New("--step must be at least 1")
+		return fmt.Errorf("--step %d is not allowed: give the number of a step, from 1 on", f.step)
 	}
 	// Delve takes commands from a file only where it has the terminal.
 	if f.listen != "" && (f.step > 0 || f.init != "") {
-		return errors.New("--listen leaves all to the editor: --step and --init are for the terminal")
+		return errors.New("--listen leaves all to the editor: leave out --step and --init, which are for " +
+			"the terminal")
 	}
 	recording, dir, err := loadRecording(what, f.dir)
 	if err != nil {

@@ -90,6 +90,31 @@ func groupCommands(root *cobra.Command) {
 	}
 }
 
+// adviseOnUsage has errors about flags and arguments say where it is told which there are. Commands
+// that programs have arguments for say more: see unknownFlag.
+func adviseOnUsage(root *cobra.Command) {
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+	})
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		// Cobra's own errors count arguments, and do not say what they are.
+		if arguments := c.Args; arguments != nil {
+			c.Args = func(c *cobra.Command, args []string) error {
+				if arguments(c, args) == nil {
+					return nil
+				}
+				return fmt.Errorf("%s cannot have %d arguments: give them as in %q, and see %s --help",
+					c.CommandPath(), len(args), c.UseLine(), c.CommandPath())
+			}
+		}
+		for _, below := range c.Commands() {
+			visit(below)
+		}
+	}
+	visit(root)
+}
+
 // writeUsage writes how a command is called: its forms, examples, the commands below it, and its
 // flags, in groups where there are many. It takes the place of cobra's own, which has no groups of
 // flags.

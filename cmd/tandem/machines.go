@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tandem-mc/tandem/internal/advice"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/github"
 	"github.com/tandem-mc/tandem/report/junit"
@@ -196,6 +197,16 @@ func sourceRootOf(here string) string {
 	return here
 }
 
+// advised is an error as it is printed, with advice: its own, or else a general one in another
+// line. So nobody is left with a message that says only what is wrong.
+func advised(err error) string {
+	text := report.Printable(err.Error())
+	if general := advice.General(err); general != "" {
+		text += "\n  to do: " + general
+	}
+	return text
+}
+
 // printError prints the error that a command ends with. It may have what programs have printed, so
 // GitHub is not to take it for commands.
 func printError(w io.Writer, err error) {
@@ -205,6 +216,6 @@ func printError(w io.Writer, err error) {
 	}
 	// It is written at once, so that no line of another process gets in between.
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "%standem: %s\n%s", begin, report.Printable(err.Error()), end)
+	fmt.Fprintf(&text, "%standem: %s\n%s", begin, advised(err), end)
 	w.Write(text.Bytes())
 }

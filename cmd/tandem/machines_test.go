@@ -75,9 +75,9 @@ func TestFormatsFail(t *testing.T) {
 
 // TestPrintError: an error has no commands for GitHub, whatever is in it.
 func TestPrintError(t *testing.T) {
-	err := errors.New("it said:\n::error::x\x1b")
+	err := errors.New("leave that out:\n::error::x\x1b")
 	var out bytes.Buffer
-	if printError(&out, err); out.String() != "tandem: it said:\n::error::x\\x1b\n" {
+	if printError(&out, err); out.String() != "tandem: leave that out:\n::error::x\\x1b\n" {
 		t.Errorf("%q", &out)
 	}
 	t.Setenv("GITHUB_ACTIONS", "true")

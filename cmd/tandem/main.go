@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -122,6 +123,7 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 	describeCompletion(root)
 	// The help of a command shows its flags in groups; that of tandem, its commands.
 	groupCommands(root)
+	adviseOnUsage(root)
 	root.SetUsageFunc(writeUsage)
 	return root
 }
@@ -135,6 +137,11 @@ func run(ctx context.Context, args []string) int {
 		root := rootCommand()
 		root.SetArgs(args)
 		err = root.ExecuteContext(ctx)
+		// Cobra's own message has several lines, and no advice.
+		if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
+			near := strings.Join(append(root.SuggestionsFor(args[0]), ""), ", ")
+			err = fmt.Errorf("there is no command %q: choose %sor see tandem --help for all", args[0], near)
+		}
 	}
 	var verdict verdictError
 	switch {
@@ -144,7 +151,7 @@ func run(ctx context.Context, args []string) int {
 		return int(verdict)
 	}
 	if ctx.Err() != nil { // what was started for it, such as the compiler, was ended with it
-		err = fmt.Errorf("interrupted: %w", err)
+		err = fmt.Errorf("interrupted: %w; run it again for a result", err)
 	}
 	printError(os.Stderr, err)
 	// An error of any kind: what was wrong is on standard error.

@@ -43,7 +43,7 @@ func packageOf(c *cobra.Command, args []string) (pkg string, rest []string, err 
 // be one of the program: go run takes those without two dashes, and users are used to it. Nobody
 // can tell which, so the error names both ways on.
 func unknownFlag(c *cobra.Command, err error) error {
-	return fmt.Errorf("%w; flags of the program come after --, and %s --help lists the others", err,
+	return fmt.Errorf("%w; give flags of the program after --, and see %s --help for the others", err,
 		c.CommandPath())
 }
 

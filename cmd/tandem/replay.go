@@ -64,7 +64,7 @@ type replayFlags struct {
 // parted from the recording.
 func (f *replayFlags) run(c *cobra.Command, what string) error {
 	if f.times < 1 {
-		return errors.New("--times must be at least 1")
+		return fmt.Errorf("--times %d is not allowed: give a number from 1 on", f.times)
 	}
 	if err := writable(f.page); err != nil {
 		return err

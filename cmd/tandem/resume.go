@@ -61,7 +61,8 @@ func giveAgain(flags *pflag.FlagSet, given map[string][]string) error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		flag := flags.Lookup(name)
 		if flag == nil {
-			return fmt.Errorf("the run began with --%s, and there is no such flag", name)
+			return fmt.Errorf("the run began with --%s, and there is no such flag: check the program "+
+				"from the beginning", name)
 		}
 		if flag.Changed {
 			continue

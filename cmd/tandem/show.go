@@ -88,7 +88,7 @@ format for people or for other programs. Exit codes: 0 shown, 3 error.`,
 			// All that can be wrong with flags is found before the program is built.
 			i := slices.Index(names, name)
 			if i < 0 {
-				return fmt.Errorf("there is no format %q; there are: %s", name, strings.Join(names, ", "))
+				return fmt.Errorf("there is no format %q: choose one of %s", name, strings.Join(names, ", "))
 			}
 			if err := writable(out); err != nil {
 				return err
@@ -130,7 +130,7 @@ func replayed(c *cobra.Command, what, dir string) (report.Violation, error) {
 		return report.Violation{}, err
 	case result.Shown == nil:
 		return report.Violation{}, fmt.Errorf("%s no longer reproduces, so there is nothing to show: "+
-			"tandem replay says how it ends now", report.Line(what))
+			"see by tandem replay how it ends now", report.Line(what))
 	case result.Parted != nil:
 		fmt.Fprintf(c.ErrOrStderr(), "tandem: the program has changed: %s\n",
 			report.Line(result.Parted.String()))

@@ -162,7 +162,7 @@ func (f *testFlags) runPackages(c *cobra.Command, packages []check.Package, args
 			return results, true, err
 		case err != nil:
 			result.Error = err.Error()
-			fmt.Fprintf(c.ErrOrStderr(), "tandem: %s: %s\n", p.ImportPath, report.Printable(result.Error))
+			fmt.Fprintf(c.ErrOrStderr(), "tandem: %s: %s\n", p.ImportPath, advised(err))
 		}
 		tested, results.Packages = true, append(results.Packages, result)
 		if ended {
@@ -231,7 +231,7 @@ func unchecked(failed []string) error {
 	if n := len(failed) - most; n > 0 {
 		failed, more = failed[:most], fmt.Sprintf(" and %d more", n)
 	}
-	return fmt.Errorf("could not be checked: %s%s", strings.Join(failed, ", "), more)
+	return fmt.Errorf("could not be checked: %s%s; see the reasons above", strings.Join(failed, ", "), more)
 }
 
 // validate refuses what would be wrong in every package: flags, and a common configuration. Else

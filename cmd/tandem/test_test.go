@@ -157,9 +157,9 @@ func TestExitOf(t *testing.T) {
 		{[]report.TestPackage{tests(report.Violated, report.Unknown)}, false, "exit code 1"},
 		{[]report.TestPackage{tests(report.Unknown, report.Violated)}, true, "exit code 1"},
 		{[]report.TestPackage{tests(report.Violated, report.Errored), broken}, false,
-			"could not be checked: p Testerror, q"},
+			"could not be checked: p Testerror, q; see the reasons above"},
 		{slices.Repeat([]report.TestPackage{broken}, 7), false,
-			"could not be checked: q, q, q, q, q and 2 more"},
+			"could not be checked: q, q, q, q, q and 2 more; see the reasons above"},
 	} {
 		got := ""
 		if err := exitOf(report.TestRun{Packages: c.packages, Interrupted: c.interrupted}); err != nil {

@@ -37,7 +37,8 @@ func DescribePeers(config configs.Config) (*Peers, error) {
 func (d *Peers) Same(description string) error {
 	was := &Peers{}
 	if err := json.Unmarshal([]byte(description), was); err != nil || was.Programs == nil {
-		return errors.New("its description is not that of peers, so it is no cache that was kept (--cache)")
+		return errors.New("its description is not that of peers, so it is no cache that was kept: " +
+			"name another file for --cache")
 	}
 	lines := Differences(was.Peers, d.Peers)
 	if was.Date != d.Date {

@@ -51,7 +51,7 @@ func DescriptionOf(path string) (string, error) {
 	if info, err := os.Stat(path); err != nil {
 		return "", err
 	} else if !info.Mode().IsRegular() {
-		return "", errors.New("it is not a regular file")
+		return "", errors.New("it is not a regular file: name one")
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func (k *AnswerFile) open(description string, same func(string) error) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return errors.New("it is not a regular file")
+		return errors.New("it is not a regular file: name one")
 	}
 	// The header is compared as bytes, since it tells whether an earlier creation was cut short.
 	header := iocache.AppendHeader(nil, description)

@@ -169,7 +169,7 @@ func (r *Run) takeLock() error {
 	if err := fileutil.TryLock(dir); err != nil {
 		dir.Close()
 		if errors.Is(err, fileutil.ErrLocked) {
-			return errors.New("another process goes on with it")
+			return errors.New("another process goes on with it: wait until that has ended")
 		}
 		return err
 	}
@@ -233,7 +233,7 @@ func readBounded(path string) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxState+1))
 	if err == nil && len(data) > maxState {
-		err = fmt.Errorf("%s has more than %d bytes, so it is no saved run", path, maxState)
+		err = fmt.Errorf("%s has more than %d bytes, so it is no saved run: name another one", path, maxState)
 	}
 	return data, err
 }
@@ -273,7 +273,8 @@ func (r *Run) Answers(each func(iocache.Entry) error) error {
 		}
 	}
 	if reader.Offset() != r.end {
-		return fmt.Errorf("it ends at byte %d, and should go on to %d", reader.Offset(), r.end)
+		return fmt.Errorf("it ends at byte %d, and should go on to %d: check the program from the "+
+			"beginning", reader.Offset(), r.end)
 	}
 	return nil
 }
@@ -405,7 +406,8 @@ func (root Runs) Open(name string) (*Run, error) {
 		dir = filepath.Join(string(root), name)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			if here, err := os.Stat(name); err != nil || !here.IsDir() {
-				return nil, fmt.Errorf("there is no saved run %s in %s%s", name, root, root.list())
+				return nil, fmt.Errorf("there is no saved run %s in %s%s; look at the "+
+					"name", name, root, root.list())
 			}
 			dir = name
 		}

@@ -79,18 +79,20 @@ func decodeState(data []byte) (*State, error) {
 	title, rest, found := bytes.Cut(data, []byte("\n"))
 	number, isRun := strings.CutPrefix(string(title), stateTitle)
 	if !found || !isRun {
-		return nil, fmt.Errorf("this is no saved run")
+		return nil, fmt.Errorf("this is no saved run: name another one")
 	}
 	if version, err := strconv.Atoi(number); err != nil || version != stateVersion {
-		return nil, fmt.Errorf("it is of version %.20s, and this program reads version %d", number,
+		return nil, fmt.Errorf("it is of version %.20s, and this program reads version %d: check the "+
+			"program from the beginning", number,
 			stateVersion)
 	}
 	if len(rest) < sha256.Size {
-		return nil, fmt.Errorf("it is cut off")
+		return nil, fmt.Errorf("it is cut off: check the program from the beginning")
 	}
 	end := len(data) - sha256.Size
 	if sum := sha256.Sum256(data[:end]); !bytes.Equal(sum[:], data[end:]) {
-		return nil, fmt.Errorf("it is cut off or damaged: its checksum is wrong")
+		return nil, fmt.Errorf("it is cut off or damaged: its checksum is wrong; check the program from " +
+			"the beginning")
 	}
 	fields, search, _ := bytes.Cut(rest[:len(rest)-sha256.Size], []byte("\n"))
 	s := &State{}
@@ -100,7 +102,8 @@ func decodeState(data []byte) (*State, error) {
 		return nil, fmt.Errorf("it cannot be read: %w", err)
 	}
 	if s.CacheBytes < 0 || s.Executions < 0 || s.Counts.Elapsed < 0 || s.Counts.Elapsed > maxElapsed {
-		return nil, fmt.Errorf("it is damaged: a count is negative or too large")
+		return nil, fmt.Errorf("it is damaged: a count is negative or too large; check the program " +
+			"from the beginning")
 	}
 	s.Search = search
 	return s, nil

@@ -104,7 +104,7 @@ func (p *Package) findings() (all []Finding) {
 // commandImports are the rooms that commands are made of. Rooms below these are for them, and not
 // for commands.
 var commandImports = []string{"check", "configs", "report", "doctor", "internal/fileutil",
-	"internal/textutil"}
+	"internal/textutil", "internal/advice"}
 
 // commandMayImport says whether the package in dir may import a room of the house. A package below
 // the directory of the command belongs to it.

@@ -115,18 +115,20 @@ func parsePath(text string) (string, error) {
 	if strings.HasPrefix(text, `"`) {
 		var err error
 		if path, err = strconv.Unquote(text); err != nil {
-			return "", fmt.Errorf("%.64q is no quoted path", text)
+			return "", fmt.Errorf("%.64q is no quoted path: write it as in Go", text)
 		}
 	} else if name, abstract := strings.CutPrefix(text, "@"); abstract {
 		path = "\x00" + name
 	}
 	switch {
 	case path == "" || path == "\x00":
-		return "", errors.New("the name of a Unix socket is empty")
+		return "", errors.New("the name of a Unix socket is empty: give one")
 	case len(path) > MaxPath:
-		return "", fmt.Errorf("the name of a Unix socket has %d bytes, of at most %d", len(path), MaxPath)
+		return "", fmt.Errorf("the name of a Unix socket has %d bytes, of at most %d: shorten "+
+			"it", len(path), MaxPath)
 	case path[0] != 0 && (path[0] != '/' || strings.ContainsRune(path, 0)):
-		return "", fmt.Errorf("%.120q is neither an absolute path nor, after an @, an abstract name", text)
+		return "", fmt.Errorf("%.120q is neither an absolute path nor, after an @, an abstract name: "+
+			"write one", text)
 	}
 	return path, nil
 }
@@ -136,7 +138,7 @@ func ParseAddress(text string) (Address, error) {
 	var a Address
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
-		return a, errors.New("the address is empty")
+		return a, errors.New("the address is empty: give one")
 	}
 	if name, rest, ok := strings.Cut(fields[0], ":"); ok && rest != "" && isNetwork(name) {
 		fields = append([]string{name, rest}, fields[1:]...)
@@ -158,7 +160,7 @@ func ParseAddress(text string) (Address, error) {
 		fields = nil
 	}
 	if len(fields) > 0 {
-		return Address{}, fmt.Errorf("%.64q is more than an address", text)
+		return Address{}, fmt.Errorf("%.64q is more than an address: leave the rest out", text)
 	}
 	return a, a.Check()
 }
@@ -170,7 +172,8 @@ func (a *Address) parse(text string, at *netip.AddrPort, path *string) (err erro
 		return err
 	}
 	if *at, err = netip.ParseAddrPort(text); err != nil {
-		return fmt.Errorf("%.64q is not an IP address and port, such as 127.0.0.1:80 or [::1]:80", text)
+		return fmt.Errorf("%.64q is not an IP address and port: write one such as 127.0.0.1:80 or "+
+			"[::1]:80", text)
 	}
 	*at = netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 	return nil
@@ -181,17 +184,17 @@ func (a Address) Check() error {
 	own, other := a.From.IsValid() || a.FromPath != "", a.At.IsValid() || a.Path != ""
 	switch {
 	case a.Network >= NetworkCount:
-		return fmt.Errorf("%v is unknown", a.Network)
+		return fmt.Errorf("%v is unknown: use another network", a.Network)
 	case !own && !other:
-		return fmt.Errorf("%v: there is no address", a.Network)
+		return fmt.Errorf("%v: there is no address; give one", a.Network)
 	case own && !a.Network.IsDatagram():
-		return fmt.Errorf("%v: only datagram sockets have a from", a.Network)
+		return fmt.Errorf("%v: only datagram sockets have a from; leave it out", a.Network)
 	case a.At.Addr().Zone() != "" || a.From.Addr().Zone() != "":
-		return errors.New("an address with a zone: a group has loopback only")
+		return errors.New("an address with a zone: leave that out, since a group has loopback only")
 	case a.OnlySix && (a.Network.IsUnix() || a.At.Addr().Is4() || a.From.Addr().Is4()):
-		return fmt.Errorf("%v6 with an address that is not one of IPv6", a.Network)
+		return fmt.Errorf("%v6 with an address that is not one of IPv6: leave the 6 out", a.Network)
 	case own && other && a.At.Addr().Is4() != a.From.Addr().Is4():
-		return errors.New("the two addresses are not of one family")
+		return errors.New("the two addresses are not of one family: use IPv4 or IPv6 for both")
 	}
 	return nil
 }

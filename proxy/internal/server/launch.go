@@ -146,7 +146,7 @@ func (l *launcher) execute(i int, p protocol.Command) (pid int, err error) {
 		return 0, err
 	}
 	if info, err := os.Stat(p.Dir); err != nil || !info.IsDir() {
-		return 0, fmt.Errorf("there is no directory %s for it to run in", p.Dir)
+		return 0, fmt.Errorf("there is no directory %s for it to run in: name another one", p.Dir)
 	}
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -222,7 +222,7 @@ func executeAs(want int, file string, p protocol.Command, a *syscall.ProcAttr) (
 		// It was started with another ID if somebody else has this one: then it has to go again.
 		switch {
 		case !status.Stopped():
-			return 0, fmt.Errorf("the program ended at once: %v", status)
+			return 0, fmt.Errorf("the program ended at once: %v; run its command alone to see why", status)
 		case pid == want:
 			return pid, nil
 		}
@@ -302,7 +302,7 @@ func setLastGiven(pid int) error {
 // is left as it is, for the kernel to find from the directory that the peer runs in.
 func lookPath(c protocol.Command) (string, error) {
 	if len(c.Args) == 0 || c.Args[0] == "" {
-		return "", errors.New("it has no command")
+		return "", errors.New("it has no command: give it one")
 	}
 	name := c.Args[0]
 	if strings.Contains(name, "/") {
@@ -329,5 +329,5 @@ func lookPath(c protocol.Command) (string, error) {
 			return file, nil
 		}
 	}
-	return "", fmt.Errorf("no command %q in its PATH %q", name, path)
+	return "", fmt.Errorf("no command %q in its PATH %q: install it, or name its file", name, path)
 }

@@ -48,11 +48,12 @@ func TestLookPath(t *testing.T) {
 		{"plain", []string{path}, b + "/plain"},
 		{"./tool", []string{path}, "./tool"},
 		{a + "/tool", nil, a + "/tool"},
-		{"none", []string{path}, `no command "none" in its PATH "` + a + ":" + b + `"`},
-		{"tool", nil, `no command "tool" in its PATH ""`},
-		{"tool", []string{"PATHS=" + a}, `no command "tool" in its PATH ""`},
+		{"none", []string{path}, `no command "none" in its PATH "` + a + ":" + b + `": install it, or ` +
+			`name its file`},
+		{"tool", nil, `no command "tool" in its PATH "": install it, or name its file`},
+		{"tool", []string{"PATHS=" + a}, `no command "tool" in its PATH "": install it, or name its file`},
 		{"./none", []string{path}, "execute ./none: no such file or directory"},
-		{"", []string{path}, "it has no command"},
+		{"", []string{path}, "it has no command: give it one"},
 	} {
 		got, err := lookPath(protocol.Command{Args: []string{test.name, "-x"}, Env: test.env, Dir: a})
 		if err != nil {
@@ -62,7 +63,7 @@ func TestLookPath(t *testing.T) {
 			t.Errorf("%q in %q: %q, want %q", test.name, test.env, got, test.want)
 		}
 	}
-	if _, err := lookPath(protocol.Command{}); err == nil || err.Error() != "it has no command" {
+	if _, err := lookPath(protocol.Command{}); err == nil || err.Error() != "it has no command: give it one" {
 		t.Errorf("no words at all: %v", err)
 	}
 }

@@ -121,7 +121,7 @@ func (p *listedPackage) cgoLine() string {
 // tests that are not there is ErrNoTests.
 func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error) {
 	if strings.HasPrefix(o.Package, "-") { // the go command would take it for a flag
-		return nil, fmt.Errorf("%q is no package: its name begins with a dash", o.Package)
+		return nil, fmt.Errorf("%q is no package: its name begins with a dash; name another one", o.Package)
 	}
 	if strings.Contains(o.Package, "...") {
 		return nil, fmt.Errorf("%s may be several packages: name one", o.Package)
@@ -140,11 +140,13 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 			"with `tandem test %s`", o.Package, main.Name, o.Package)
 	}
 	if pattern, ok := unmatched(packages, o.PreemptIn, "main"); ok {
-		return nil, fmt.Errorf("%s is no package that %s is made of: goroutines cannot be preempted there",
+		return nil, fmt.Errorf("%s is no package that %s is made of: goroutines cannot be preempted "+
+			"there; name another one",
 			pattern, o.Package)
 	}
 	if pattern, ok := unmatched(packages, o.Races, RacesMain, RacesDirect, RacesAll); ok {
-		return nil, fmt.Errorf("%s is no package that %s is made of: data races cannot be looked for there",
+		return nil, fmt.Errorf("%s is no package that %s is made of: data races cannot be looked for "+
+			"there; name another one",
 			pattern, o.Package)
 	}
 	p := &Program{
@@ -192,10 +194,11 @@ func (t *Toolchain) Packages(
 		list = append(list, Package{path, dir})
 	}
 	if err == nil && len(list) == 0 {
-		err = errors.New("no package matches")
+		err = errors.New("no package matches: look at the name")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w", strings.Join(patterns, " "), err)
+		return nil, fmt.Errorf("looking up %s: %w; look at the name, and at "+
+			"go.mod", strings.Join(patterns, " "), err)
 	}
 	return list, nil
 }
@@ -211,7 +214,8 @@ func (t *Toolchain) list(ctx context.Context, o BuildOptions) ([]listedPackage, 
 	cgo, cgoErr := t.runList(ctx, o, "CGO_ENABLED=1")
 	for _, p := range cgo {
 		if !p.Standard && len(p.CgoFiles) > 0 {
-			return nil, fmt.Errorf("%s uses cgo: code that is not Go cannot be controlled\n\tat %s",
+			return nil, fmt.Errorf("%s uses cgo: code that is not Go cannot be controlled; replace "+
+				"it\n\tat %s",
 				p.ImportPath, p.cgoLine())
 		}
 	}
@@ -240,14 +244,15 @@ func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]
 	cmd.Env = append(cmd.Env, env)
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w", o.Package, commandError(err))
+		return nil, fmt.Errorf("looking up %s: %w; look at the name, and at "+
+			"go.mod", o.Package, commandError(err))
 	}
 	packages, err := decodeList(out)
 	if err == nil && len(packages) == 0 {
-		err = errors.New("no package matches")
+		err = errors.New("no package matches: look at the name")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w", o.Package, err)
+		return nil, fmt.Errorf("looking up %s: %w; look at the name, and at go.mod", o.Package, err)
 	}
 	return packages, nil
 }

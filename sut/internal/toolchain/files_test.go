@@ -32,7 +32,7 @@ func TestUnsuitableDistributions(t *testing.T) {
 	lines := func(list ...string) string { return "printf '%s\\n' '" + strings.Join(list, "' '") + "'\n" }
 	for name, test := range map[string]struct{ script, want string }{
 		"another architecture": {lines("/go", "", "go1.26.1", "arm64", "linux"),
-			"this machine builds for linux/arm64; Tandem checks programs on linux/amd64 only"},
+			"this machine builds for linux/arm64: run Tandem on linux/amd64"},
 		"another system": {lines("/go", "", "go1.26.1", "amd64", "darwin"),
 			"this machine builds for darwin/amd64"},
 		"too old": {lines("/go", "", "go1.24.9", "amd64", "linux"),

@@ -46,7 +46,7 @@ func New(ctx context.Context, dir, cache string) (*Toolchain, error) {
 	}
 	goroot, flags, version := values[0], values[1], values[2]
 	if values[3] != "amd64" || values[4] != "linux" {
-		return nil, fmt.Errorf("this machine builds for %s/%s; Tandem checks programs on linux/amd64 only",
+		return nil, fmt.Errorf("this machine builds for %s/%s: run Tandem on linux/amd64",
 			values[4], values[3])
 	}
 	if !isSupported(version) {

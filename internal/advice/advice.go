@@ -1,0 +1,121 @@
+// Package advice finds the advice in a message: the part that says what its reader can do. Messages
+// say what is wrong, where, and what to do, as in "--shrink x: give a number of executions". So
+// advice is a clause that begins with a verb, or with a command or a flag and what it does.
+//
+// Messages whose sources have no advice for them get a general one: see General.
+package advice
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// verbs begin a clause that is advice.
+var verbs = []string{
+	"add", "ask", "build", "change", "check", "choose", "commit", "copy", "delete", "end", "fix",
+	"free", "give", "have", "install", "keep", "leave", "let", "look", "make", "mount", "move", "name",
+	"open", "pass", "pick", "put", "raise", "remove", "rename", "repeat", "replace", "report", "restart",
+	"run", "say", "see", "set", "shorten", "start", "stop", "take", "try", "unset", "update", "use",
+	"wait", "write",
+}
+
+// In returns the clauses of a message that are advice, in their order; "" if there are none.
+func In(message string) string {
+	var found []string
+	for _, clause := range clauses(message) {
+		if isAdvice(clause) {
+			found = append(found, clause)
+		}
+	}
+	return strings.Join(found, "; ")
+}
+
+// clauses are the parts of a message. They end at marks that are followed by a blank, so that
+// addresses and names of files stay whole.
+func clauses(message string) (list []string) {
+	rest := strings.Join(strings.Fields(message), " ")
+	for rest != "" {
+		end, next := len(rest), len(rest)
+		for _, mark := range []string{": ", "; ", ". ", ", "} {
+			if i := strings.Index(rest, mark); i >= 0 && i < end {
+				end, next = i, i+len(mark)
+			}
+		}
+		if clause := strings.TrimSpace(rest[:end]); clause != "" {
+			list = append(list, clause)
+		}
+		rest = rest[next:]
+	}
+	return list
+}
+
+// isAdvice reports whether a clause is advice: it begins with a verb, or with a command in
+// backquotes, or with a flag that does something, as in "--force replaces it".
+func isAdvice(clause string) bool {
+	words := strings.Fields(clause)
+	for len(words) > 1 && slices.Contains([]string{"or", "and", "then"}, words[0]) {
+		words = words[1:]
+	}
+	// These begin a list, or name the document that has one.
+	start := strings.ToLower(clause)
+	if strings.HasPrefix(start, "what helps") || strings.HasPrefix(start, "what can be done") {
+		return true
+	}
+	if slices.Contains(verbs, strings.ToLower(words[0])) || strings.HasPrefix(words[0], "`") {
+		return true
+	}
+	// The third person tells it from "--time 0 is not allowed".
+	return strings.HasPrefix(words[0], "--") && len(words) > 2 && strings.HasSuffix(words[1], "s") &&
+		words[1] != "%s" && words[1] != "is"
+}
+
+// Inner is the advice for messages about what goes on inside: processes of Tandem, the kernel, and
+// peers that do what nobody expects. The user cannot know more than the message says.
+const Inner = "check again with --verbose, which says what happened before; `tandem doctor` looks at the " +
+	"machine; if both are no help, report it as a fault of Tandem"
+
+// Refused is the advice for programs that do what cannot be checked, such as starting a process.
+const Refused = "see docs/limits.md for what programs can do, or put that behind an interface"
+
+// General is advice for an error whose message has none: for those of the system by what is wrong,
+// and else Inner. It is "" if the message has advice.
+func General(err error) string {
+	// Errors of the system begin with what was tried, such as write, and that is no advice.
+	message := err.Error()
+	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+		message = strings.ReplaceAll(message, failed.Error(), "")
+	}
+	if failed := (*os.LinkError)(nil); errors.As(err, &failed) {
+		message = strings.ReplaceAll(message, failed.Error(), "")
+	}
+	if In(message) != "" {
+		return ""
+	}
+	if strings.Contains(message, "cannot be checked") {
+		return Refused
+	}
+	for _, known := range []struct {
+		errors []syscall.Errno
+		advice string
+	}{
+		{[]syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}, "make room on that disk"},
+		{[]syscall.Errno{syscall.EACCES, syscall.EPERM, syscall.EROFS},
+			"run it as a user who may do that, or name a place where you may"},
+		{[]syscall.Errno{syscall.ENOENT, syscall.ENOTDIR}, "look at the name: there is nothing called that"},
+		{[]syscall.Errno{syscall.EISDIR}, "name a file instead"},
+		{[]syscall.Errno{syscall.ENOMEM}, "free memory, or take fewer --workers"},
+		{[]syscall.Errno{syscall.EMFILE, syscall.ENFILE}, "raise the limit of open files (ulimit -n)"},
+		{[]syscall.Errno{syscall.EPIPE}, "have what reads the output read all of it"},
+	} {
+		for _, errno := range known.errors {
+			if errors.Is(err, errno) {
+				return known.advice
+			}
+		}
+	}
+	return Inner
+}
