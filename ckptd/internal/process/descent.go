@@ -44,10 +44,13 @@ func (d *descent) examineStatus(pid, inner int, own, parents procfs.Status) (err
 		if field == "Umask:" || own.Field(field) == parents.Field(field) {
 			continue
 		}
+		// Of all that differs, only groups can be given to the child.
+		canBeGiven := false
 		if field == "Gid:" || field == "Groups:" {
 			d.groups = otherGroups(own, parents)
+			canBeGiven = d.groups != nil
 		}
-		if d.groups == nil {
+		if !canBeGiven {
 			return incarnation.Refuse("process %d has another %s than its parent", pid,
 				strings.TrimSuffix(field, ":"))
 		}

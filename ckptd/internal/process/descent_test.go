@@ -46,6 +46,10 @@ func TestHeritage(t *testing.T) {
 		"with a saved group":   {with(parent, parent, "Gid:\t0\t0\t43\t0\n"), ""},
 		"with another group":   {with(parent, parent, "Gid:\t0\t43\t43\t43\n"), "another Gid"},
 		"with more groups":     {with(parent, parent, "Groups:\t4 43 \n"), ""},
+		"with groups and rights": {with(parent, parent, "Groups:\t4\nCapPrm:\t1\n"),
+			"another CapPrm than its parent"},
+		"with groups and filters": {with(parent, parent, "Gid:\t0\t0\t43\t0\nSeccomp:\t2\n"),
+			"another Seccomp than its parent"},
 		"who may not set them": {with(parent, parent, "Groups:\t4\nCapEff:\t0\n"), "another"},
 	} {
 		d := &descent{}
