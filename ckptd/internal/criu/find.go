@@ -19,7 +19,7 @@ const minVersion = "4.2"
 
 // InstallHint says how to get a CRIU, and NamedHint what to do about one that was named.
 const (
-	InstallHint = "run `tandem doctor --fix`, or scripts/install-criu.sh"
+	InstallHint = "run `tandem doctor --fix` as root, which installs it"
 	NamedHint   = "unset TANDEM_CRIU, or have it name a CRIU " + minVersion + " or later"
 )
 
