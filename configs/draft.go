@@ -85,7 +85,7 @@ func (w Wanted) Entry() []string {
 	if remote {
 		comment = "  # peers are on loopback: have the program dial that"
 	}
-	// Other profiles of the same port would be as good.
+	// Of several profiles none is taken, since each would be as good.
 	if len(list) == 1 {
 		port := ""
 		if at := int(listen.At.Port()); at != list[0].Port {
@@ -210,9 +210,8 @@ func (d Draft) YAML(state func(profile string) string) []byte {
 		w.line("\n# The real programs on the other side of the connections.")
 	}
 	entries := draftWriter{state: state, names: map[string]bool{}, addresses: map[string]bool{}}
-	// An address has one peer, whatever names lead to it. The others are in hosts.
-	// What has a profile comes first.
-	// Names without a profile may be further names of peers with one, so these come first.
+	// An address has one peer, and its further names go into hosts. A name without a profile may be
+	// one of these, so peers with a profile come first.
 	for _, hasProfile := range []bool{true, false} {
 		for _, wanted := range d.Dialled {
 			if (len(wanted.Profiles()) > 0) == hasProfile {
@@ -223,13 +222,13 @@ func (d Draft) YAML(state func(profile string) string) []byte {
 	for _, at := range d.Listened {
 		entries.client(at)
 	}
+	// Comments alone would leave the key without a value, which is an error.
 	switch {
 	case entries.live:
 		w.line("peers:")
 	case entries.text.Len() > 0:
 		w.line("# peers:")
 	}
-	// Comments alone would leave the key without a value, which is an error.
 	w.text.WriteString(entries.text.String())
 	if len(entries.hosts) > 0 {
 		w.line("\n# Further names of peers.\nhosts:\n%s", strings.Join(entries.hosts, "\n"))

@@ -108,11 +108,11 @@ func (f *checkFlags) printConfig(c *cobra.Command, pkg string, args []string, as
 		}
 		return err
 	}
-	// The first line says what the rest is, since the file may be kept.
 	text, err := e.YAML()
 	if err != nil {
 		return err
 	}
+	// The first line says what the rest is, since the file may be kept.
 	text = append(fmt.Appendf(nil, "# What a check of %s has, and where that is from.\n", pkg), text...)
 	if len(others) > 0 {
 		text = fmt.Appendf(text, "# These flags have no key, and hold for one check only: %s\n",

@@ -25,7 +25,7 @@ const maxUngrouped = 8
 // flagGroup are flags that belong together, in the order in which they are shown. An entry is the
 // name of a flag, or "command flag" where two commands have different flags of one name.
 type flagGroup struct {
-	// title is that of a group, and unlike those of the others.
+	// title is the heading of the group. No other group has it.
 	title string
 	// flags that are asked for most come first.
 	flags []string
@@ -56,7 +56,6 @@ var flagGroups = []flagGroup{
 // position is where a flag stands in the help of its command: the index of its group, and its place
 // there. A flag without a group comes after all groups.
 func position(c *cobra.Command, flag string) (group, place int) {
-	// The table is short, and help texts are rare.
 	for i, g := range flagGroups {
 		for _, name := range []string{flag, c.Name() + " " + flag} {
 			if place := slices.Index(g.flags, name); place >= 0 {
@@ -119,7 +118,8 @@ func adviseOnUsage(root *cobra.Command) {
 // flags, in groups where there are many. It takes the place of cobra's own, which has no groups of
 // flags.
 func writeUsage(c *cobra.Command) error {
-	// It is written at once, to where cobra wants it: of --help that is the standard output.
+	// Cobra decides where it goes: to standard output for --help, and else to standard error. It is
+	// written in one piece, so that other output cannot come between its lines.
 	var text strings.Builder
 	text.WriteString("Usage:\n")
 	if c.Runnable() {
@@ -175,8 +175,7 @@ func flagSections(c *cobra.Command) (sections []man.Section) {
 			}
 		})
 	}
-	// Few flags have no titles of groups: a reader finds one of a few at once.
-	// The titles say what the flags of a group are for, and so are no names of flags.
+	// Few flags have no groups: a reader finds one of a few at once.
 	title := func(int) string { return "Flags" }
 	if len(all) > maxUngrouped {
 		// Each flag is compared by its group, and then by its place there.
@@ -231,12 +230,12 @@ and saved runs.`
 		case "powershell":
 			c.Example = "  tandem completion powershell | Out-String | Invoke-Expression"
 		}
-		// PowerShell and fish have it, too, or may have it some day.
+		// Some shells have no such flag.
 		if flag := c.Flags().Lookup("no-descriptions"); flag != nil {
 			flag.Usage = "complete without descriptions"
 		}
 	}
-	// Its flags are none, and its argument is a command.
+	// Cobra's text for tandem help repeats that of --help, so it gets one of its own.
 	help, _, _ := root.Find([]string{"help"})
 	help.Short, help.Long = "Say more of a command", "Prints what a command does, and its flags."
 	help.Example = "  tandem help check"
@@ -287,7 +286,6 @@ func writePages(root *cobra.Command, directory string) error {
 	}
 	err := os.MkdirAll(directory, 0o777)
 	number, _, _ := strings.Cut(version(), ",") // without the release of Go
-	// The order in which files are written does not matter.
 	info := man.Info{Version: number, Date: date, Sections: flagSections}
 	for name, text := range man.Pages(root, info) {
 		if err == nil {

@@ -25,9 +25,9 @@ type initFlags struct {
 	tags []string
 }
 
-// initCommand is tandem init. Peers that are missing are no error: that is what it looks for. It
-// writes what it can know: an address has a peer only if a profile
-// has its port. So the file can be used at once, and its comments say what is left to do.
+// initCommand is tandem init. Peers that are missing are no error: that is what it looks for. An
+// address becomes a peer only if a profile has its port, so the file can be used at once. Its
+// comments say what is left to do.
 func initCommand() *cobra.Command {
 	f := new(initFlags)
 	c := &cobra.Command{
@@ -65,6 +65,8 @@ func (f *initFlags) run(c *cobra.Command, pkg string, args []string) error {
 		return fmt.Errorf("--time %v is not allowed: give a duration above 0 and up to %v", f.time,
 			configs.MaxTime)
 	}
+	// Of a package that does not exist the directory is empty. The build below says what is wrong
+	// with its name, before anything is written.
 	dir := check.PackageDirectory(c.Context(), f.tags, pkg)
 	file := filepath.Join(dir, configs.Files[0])
 	there, err := configs.FileIn(dir)
@@ -145,12 +147,12 @@ func (f *initFlags) look(c *cobra.Command, pkg string, args []string) (d configs
 	return d, nil
 }
 
-// errSlow is the cause for which a context ends. It is not shown: the message says what to do. It
-// ends a run of a program that takes too long.
+// errSlow is the cause for which the context of a run ends that takes too long. It is not shown:
+// the message says what to do.
 var errSlow = errors.New("the program takes too long")
 
 // profilesOf names the profiles that may be meant by what was dialled, as a part of a line. The
-// first is the one that is preferred. Another one may be written, if that one is not installed.
+// preferred one comes first. Another one is written into the file if that one is not installed.
 func profilesOf(w configs.Wanted) (text string) {
 	for i, p := range w.Profiles() {
 		if i == 0 {
