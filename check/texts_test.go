@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/tandem-mc/tandem/internal/testkit/chromium"
 	"github.com/tandem-mc/tandem/internal/testkit/golden"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/html"
@@ -58,11 +59,12 @@ func drawn(t *testing.T, c *report.Counterexample) string {
 		t.Fatal(err)
 	}
 	// Chromium refuses to have a sandbox as root. It draws the rows for which the window has room.
-	out, err := exec.CommandContext(t.Context(), "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+	out, err := exec.CommandContext(t.Context(), chromium.Path(t),
+		"--headless", "--no-sandbox", "--disable-gpu",
 		"--window-size=1400,3000", "--user-data-dir="+t.TempDir(), "--virtual-time-budget=2000",
 		"--dump-dom", "file://"+file).Output()
 	if err != nil {
-		t.Fatalf("the page is shown in chromium, which scripts/setup.sh all installs: %v", err)
+		t.Fatalf("Chromium shows the page: %v", err)
 	}
 	seen := ready.ReplaceAllString(unseen.ReplaceAllString(string(out), "$1>"), "")
 	return element.ReplaceAllString(seen, "\n$0")

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/tandem-mc/tandem/internal/testkit/chromium"
 	"github.com/tandem-mc/tandem/report"
 )
 
@@ -42,6 +43,7 @@ func open(t *testing.T, c *report.Counterexample, width, height int64, fragment 
 // openPage shows a page likewise.
 func openPage(t *testing.T, text string, width, height int64, fragment string) *browser {
 	t.Helper()
+	executable := chromium.Path(t)
 	file := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -49,7 +51,7 @@ func openPage(t *testing.T, text string, width, height int64, fragment string) *
 	b := &browser{t: t}
 	// Chromium refuses to have a sandbox as root.
 	ctx, stop := chromedp.NewContext(t.Context(), chromedp.WithListener(b.listen),
-		chromedp.WithAllocatorOptions(chromedp.NoSandbox))
+		chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.ExecPath(executable)))
 	t.Cleanup(stop)
 	b.ctx = ctx
 	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
