@@ -74,12 +74,22 @@ func (w Wanted) Profiles() (list []peers.Profile) {
 }
 
 // Entry is an entry under peers, as lines. Where a single profile has the port, it is that; else
-// the user has to say what runs there.
+// the user has to say what runs there. A comment names the profiles then, if there are some.
 func (w Wanted) Entry() []string {
-	if w.Name != "" { // only the user knows which server is meant
-		return []string{"  - name: " + w.Name, anyCommand, "    listen: 127.0.0.1:PORT"}
-	}
 	list := w.Profiles()
+	// The user may know that it is one of these. As a comment, the line still is one to complete,
+	// and the names are there to copy.
+	command := anyCommand
+	for i, p := range list {
+		if i == 0 {
+			command += "  # or, instead of this, a profile: " + p.Name
+		} else {
+			command += ", " + p.Name
+		}
+	}
+	if w.Name != "" { // only the user knows which server is meant
+		return []string{"  - name: " + w.Name, command, "    listen: 127.0.0.1:PORT"}
+	}
 	listen, remote := w.local(len(list) == 1)
 	comment := ""
 	if remote {
@@ -94,6 +104,7 @@ func (w Wanted) Entry() []string {
 		return []string{"  - {profile: " + list[0].Name + port + "}" + comment}
 	}
 	entry := Wanted{Address: listen}.generic()
+	entry[1] = command
 	entry[2] += comment
 	return entry
 }

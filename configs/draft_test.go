@@ -151,3 +151,32 @@ func TestNamesOfEntries(t *testing.T) {
 		}
 	}
 }
+
+// TestEntryNamesProfiles: where several profiles may be meant, or only the user knows whether one
+// is, the entry is for the user to complete, and names them.
+func TestEntryNamesProfiles(t *testing.T) {
+	at := func(text string) proxy.Address {
+		a, err := proxy.ParseAddress(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for _, c := range []struct {
+		wanted Wanted
+		entry  []string
+	}{
+		{Wanted{Address: at("127.0.0.1:2222")}, []string{"  - name: peer-2222",
+			anyCommand + "  # or, instead of this, a profile: dropbear, dropbear-inetd, sshd",
+			"    listen: 127.0.0.1:2222"}},
+		{Wanted{Name: "redis"}, []string{"  - name: redis",
+			anyCommand + "  # or, instead of this, a profile: redis", "    listen: 127.0.0.1:PORT"}},
+		{Wanted{Address: at("127.0.0.1:6379")}, []string{"  - {profile: redis}"}},
+		{Wanted{Address: at("127.0.0.1:1")}, []string{"  - name: peer-1", "    command: [PROGRAM, ARGUMENTS]",
+			"    listen: 127.0.0.1:1"}},
+	} {
+		if got := c.wanted.Entry(); !slices.Equal(got, c.entry) {
+			t.Errorf("%v: %q, want %q", c.wanted, got, c.entry)
+		}
+	}
+}
