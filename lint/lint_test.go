@@ -27,8 +27,11 @@ const module = "github.com/tandem-mc/tandem"
 // Directories that are not rooms are in outside.
 var order = []string{
 	"cmd", "doctor", "check", "report", "configs", "sut", "ckptd", "peers", "proxy",
-	"explore", "strategy", "iocache", "internal",
+	"explore", "strategy", "iocache", "protocol", "internal",
 }
+
+// alone are rooms that others import as libraries: they import the standard library only.
+var alone = []string{"protocol"}
 
 // common lists the packages that a pure room may import: they are pure themselves.
 var common = []string{module + "/internal/model", module + "/internal/invariant"}
@@ -39,7 +42,7 @@ var outside = map[string][]string{
 	".":        {},
 	"lint":     {"internal"}, // what is advice in a message
 	"scripts":  {},
-	"examples": {".", "examples"},
+	"examples": {".", "examples", "protocol"},
 }
 
 // pure rooms are step functions: they import no room, and do nothing that another
@@ -175,6 +178,10 @@ func forbidden(s *source, name string) string {
 	if rooms, ok := restricted[name]; ok && !slices.Contains(rooms, s.room()) {
 		return "only " + strings.Join(rooms, ", ") + " may"
 	}
+	isOwn := within(name, module+"/"+s.room())
+	if slices.Contains(alone, s.room()) && !s.test && !isOwn && !isStandard(name) {
+		return "it is a library that needs nothing but the standard library"
+	}
 	if !within(name, module) {
 		isImpure := slices.ContainsFunc(impure, func(i string) bool { return within(name, i) })
 		if s.isPure() && !s.test && isImpure {
@@ -204,6 +211,12 @@ func forbidden(s *source, name string) string {
 		return "rooms import only rooms further down: " + strings.Join(order, " > ")
 	}
 	return ""
+}
+
+// isStandard says whether a package is of the standard library: others have the name of a host.
+func isStandard(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	return !strings.Contains(first, ".")
 }
 
 // within says whether a package is root or below it.

@@ -1,0 +1,62 @@
+package protocol
+
+import (
+	"fmt"
+	"runtime/metrics"
+	"sync"
+	"time"
+
+	"github.com/tandem-mc/tandem/protocol/internal/global"
+)
+
+// bounds ends a search that has become too large, and tells how far it is.
+type bounds struct {
+	Options
+	start  time.Time
+	mu     sync.Mutex
+	told   time.Time
+	looked time.Time // when memory was measured last
+	memory []metrics.Sample
+}
+
+// newBounds counts the time from the start.
+func newBounds(o Options, start time.Time) *bounds {
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory
+	}
+	b := &bounds{Options: o, start: start, told: start}
+	b.memory = []metrics.Sample{{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"}}
+	return b
+}
+
+// How often progress is told, and memory is measured.
+const (
+	tellEvery = time.Second
+	lookEvery = 50 * time.Millisecond
+)
+
+// stop is Stop of a search: why it is to end; empty if it is not.
+func (b *bounds) stop(p global.Progress) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if b.Progress != nil && now.Sub(b.told) >= tellEvery {
+		b.told = now
+		b.Progress(progress(p, b.start))
+	}
+	switch {
+	case b.States > 0 && p.States >= b.States:
+		return fmt.Sprintf("the bound of %d states was reached", b.States)
+	case b.Time > 0 && now.Sub(b.start) >= b.Time:
+		return fmt.Sprintf("the time of %v is over", b.Time)
+	case now.Sub(b.looked) < lookEvery:
+		return ""
+	}
+	b.looked = now
+	metrics.Read(b.memory)
+	if used := b.memory[0].Value.Uint64() - b.memory[1].Value.Uint64(); used > b.Memory {
+		return fmt.Sprintf("the bound of %d MB of memory was reached", b.Memory>>20)
+	}
+	return ""
+}

@@ -1,0 +1,174 @@
+package protocol
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
+)
+
+// Options say how a model is searched, and how far. The zero value is breadth-first, without a
+// bound but for memory.
+type Options struct {
+	// DepthFirst searches with a stack. It is for large models with a violation that is far from
+	// the start; runs are not the shortest.
+	DepthFirst bool
+	// Depth bounds the steps of a run, States how many states there are, Time how long the search
+	// takes. Zero is no bound.
+	Depth, States int
+	Time          time.Duration
+	// Memory bounds the bytes that the whole program takes. Zero is DefaultMemory.
+	Memory uint64
+	// Workers is how many goroutines search; zero is one for each processor. With more than one it
+	// may vary which of several shortest runs is shown.
+	Workers int
+	// Partial has Test accept a search that has ended at a bound.
+	Partial bool
+	// Progress is called about each second; nil: it is not.
+	Progress func(Progress)
+}
+
+// DefaultMemory is the bound on memory, in bytes, if none is given.
+const DefaultMemory = 4 << 30
+
+// Progress is how far a search is.
+type Progress struct {
+	States, Depth int
+	Transitions   int64
+	Bytes         int64 // of the states, without what they are made of
+	Elapsed       time.Duration
+}
+
+// Verdict is what a search has come to.
+type Verdict uint8
+
+// The verdicts.
+const (
+	// Unknown: the search has ended at a bound, and has met no violation.
+	Unknown Verdict = iota
+	// Holds: every run within the faults of the model was explored, and all properties hold.
+	Holds
+	// Violated: a property does not hold.
+	Violated
+)
+
+func (v Verdict) String() string { return [...]string{"unknown", "holds", "violated"}[v] }
+
+// Result is what a search has found.
+type Result struct {
+	Verdict Verdict
+	// Reason says why the verdict is unknown.
+	Reason string
+	// Violation is a run to what is wrong; nil if there is none, and of properties that no run has
+	// reached.
+	Violation *Violation
+	// Unreached are the properties made by Sometimes that no state has reached. If the search was
+	// complete, the verdict is Violated.
+	Unreached []string
+	Progress
+	// Locals and Messages are how many local states and messages there are, Handlers how often a
+	// handler had to run: once for each local state and event.
+	Locals, Messages, Handlers int
+}
+
+// String is the result in one line.
+func (r *Result) String() string {
+	var b strings.Builder
+	b.WriteString(r.Verdict.String())
+	switch {
+	case r.Violation != nil:
+		b.WriteString(": " + r.Violation.What)
+	case r.Verdict == Violated:
+		b.WriteString(": no run reaches " + strings.Join(r.Unreached, ", "))
+	case r.Reason != "":
+		b.WriteString(": " + r.Reason)
+	}
+	fmt.Fprintf(&b, "; %d states, %d transitions, depth %d, %d handlers run, %v", r.States, r.Transitions,
+		r.Depth, r.Handlers, r.Elapsed.Round(time.Millisecond))
+	return b.String()
+}
+
+// Violation is a run that violates a property.
+type Violation struct {
+	// What is wrong: the name of the property, or what a handler has panicked with.
+	What string
+	// Steps is how long the run is. Breadth-first it is a shortest one.
+	Steps int
+	// Run is the run as a text for Replay.
+	Run string
+	// Chart is a message sequence chart of the run.
+	Chart string
+}
+
+// Check searches all behaviours of a model. An error is about the model: a state that has no image,
+// a handler that is not deterministic. It may be called from several goroutines.
+func Check(m *Model, o Options) (*Result, error) {
+	machine, err := newMachine(m)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	c := newConfig(machine)
+	c.DepthFirst, c.Depth, c.Workers = o.DepthFirst, o.Depth, o.Workers
+	if c.Workers <= 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	if c.DepthFirst {
+		c.Workers = 1
+	}
+	c.Stop = newBounds(o, start).stop
+	found, err := global.Search(c)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{Progress: progress(found.Progress, start), Reason: found.Reason}
+	r.Locals, r.Messages, r.Handlers = c.Table.Sizes()
+	r.Unreached = machine.judge.unreached(found.Reached)
+	if found.Violation != nil {
+		if r.Violation, err = machine.explain(c, found.Violation); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case r.Violation != nil, r.Reason == "" && len(r.Unreached) > 0:
+		r.Verdict = Violated
+	case r.Reason == "":
+		r.Verdict = Holds
+	}
+	return r, nil
+}
+
+// newConfig is a search without bounds.
+func newConfig(m *machine) global.Config {
+	c := global.Config{
+		Table: table.New(len(m.model.Nodes), m.model.Network == Ordered, m), Nodes: len(m.model.Nodes),
+		Ordered: m.model.Network == Ordered, Duplicating: m.model.Network == Duplicating,
+		Faults: global.Faults(m.model.Faults), Workers: 1,
+	}
+	if m.judge.has(always, sometimes) {
+		c.Judge = m.judge.state
+	}
+	if m.judge.has(eventually) {
+		c.JudgeEnd = m.judge.end
+	}
+	return c
+}
+
+// unreached are properties made by Sometimes that have no bit.
+func (j *judge) unreached(reached uint64) (names []string) {
+	for i, p := range j.properties {
+		if p.kind == sometimes && reached>>i&1 == 0 {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// progress is that of a search as others see it.
+func progress(p global.Progress, start time.Time) Progress {
+	return Progress{States: p.States, Depth: p.Depth, Transitions: p.Transitions, Bytes: p.Bytes,
+		Elapsed: time.Since(start)}
+}

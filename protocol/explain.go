@@ -1,0 +1,138 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/show"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
+)
+
+// explain turns a violation into what people read.
+func (m *machine) explain(c global.Config, found *global.Violation) (*Violation, error) {
+	v := &Violation{What: found.Failure, Steps: len(found.Steps)}
+	if found.Property >= 0 {
+		v.What = m.model.Properties[found.Property].name
+	}
+	var err error
+	if v.Chart, err = m.chart(c.Table, found.First, found.Steps); err != nil {
+		return nil, err
+	}
+	v.Run, err = encodeRun(m, c, found)
+	return v, err
+}
+
+// chart draws the steps of a run, with what changes in the nodes.
+func (m *machine) chart(t *table.Table, first []table.Local, steps []global.Step) (string, error) {
+	names := make([]string, len(m.model.Nodes))
+	for i := range names {
+		names[i] = m.model.name(i)
+	}
+	// Where each node stands before the step.
+	locals := slices.Clone(first)
+	var lines []show.Step
+	for _, s := range steps {
+		line := show.Step{Node: s.Node, Text: m.describeStep(t, locals, s), Lost: s.Fault == global.Drop}
+		for _, message := range messagesOf(s) {
+			line.From = append(line.From, t.Message(message).From)
+		}
+		// A message that is lost changes no node.
+		if s.Outcome != nil {
+			notes, err := m.notes(t, s, locals[s.Node])
+			if err != nil {
+				return "", err
+			}
+			line.Notes = notes
+			locals[s.Node] = s.Outcome.Next
+		}
+		lines = append(lines, line)
+	}
+	return show.Chart(names, lines), nil
+}
+
+// describeStep says what happens in a step.
+func (m *machine) describeStep(t *table.Table, locals []table.Local, s global.Step) string {
+	var text string
+	switch {
+	case s.Kind == table.Deliver:
+		text = m.show(t.Message(s.Message).Image)
+	case s.Kind == table.Gather:
+		here := t.State(s.Node, locals[s.Node])
+		text = m.describeOwn(s.Node, here.Image, s.Kind, s.Index) + ":"
+		for _, message := range s.Set {
+			text += " " + m.show(t.Message(message).Image)
+		}
+	default:
+		// The index of a step is that of the event; timers and actions are numbered by themselves.
+		here := t.State(s.Node, locals[s.Node])
+		text = m.describeOwn(s.Node, here.Image, s.Kind, here.Own[s.Index].Index)
+	}
+	switch s.Fault {
+	case global.Drop:
+		text += " is lost"
+	case global.Duplicate:
+		text += ", which will come again"
+	}
+	if s.Outcome != nil && len(s.Outcome.Choices) > 0 {
+		text += fmt.Sprintf(", choosing %v", s.Outcome.Choices)
+	}
+	return text
+}
+
+// notes list what a handler has done: changes of the node, messages, a failure.
+func (m *machine) notes(t *table.Table, s global.Step, from table.Local) (notes []string, err error) {
+	before, err := m.decode(s.Node, t.State(s.Node, from).Image)
+	if err != nil {
+		return nil, err
+	}
+	after, err := m.decode(s.Node, t.State(s.Node, s.Outcome.Next).Image)
+	if err != nil {
+		return nil, err
+	}
+	notes = show.Changes(before.node, after.node)
+	for _, timer := range after.timers {
+		// A timer that fires is gone, which the text of the step says.
+		if !slices.Contains(before.timers, timer) {
+			notes = append(notes, "sets timer "+m.show([]byte(timer)))
+		}
+	}
+	for _, sent := range m.groupSent(t, s.Outcome.Sent) {
+		notes = append(notes, "sends "+sent)
+	}
+	if s.Outcome.Failure != "" {
+		notes = append(notes, s.Outcome.Failure)
+	}
+	return notes, nil
+}
+
+// groupSent joins equal messages to several nodes.
+func (m *machine) groupSent(t *table.Table, sent []table.Message) (groups []string) {
+	var bodies []string
+	for _, number := range sent {
+		message := t.Message(number)
+		body, to := m.show(message.Image), m.model.name(message.To)
+		// A broadcast is one line.
+		if i := slices.Index(bodies, body); i >= 0 {
+			groups[i] += ", " + to
+			continue
+		}
+		bodies = append(bodies, body)
+		groups = append(groups, body+" to "+to)
+	}
+	return groups
+}
+
+// report is a violation as tests print it.
+func (v *Violation) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", v.What)
+	if v.Steps == 0 {
+		b.WriteString("It is so at the start.\n")
+	} else {
+		b.WriteString(v.Chart)
+	}
+	fmt.Fprintf(&b, "\nTo run it again: protocol.Replay(t, model, %q)", v.Run)
+	return b.String()
+}

@@ -1,0 +1,172 @@
+package global
+
+import (
+	"encoding/binary"
+
+	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
+)
+
+// worker expands states, for one goroutine.
+type worker struct {
+	expander
+	*search
+	at       space.Ref            // of cur
+	packed   []byte               // next
+	judged   map[string]Judgement // by classes
+	classes  []uint32
+	name     []byte
+	expanded int
+	counted  int64 // transitions that the search does not know of yet
+	// visitor is what visit is as a function, made once.
+	visitor func(Step) error
+	steps   int // transitions from cur
+	// reached is called for each new state; it may be nil.
+	reached func(space.Ref)
+	// isAgain says of a state that was visited before whether it has to be expanded again.
+	isAgain func(space.Ref) bool
+}
+
+// newWorker returns a worker that has seen nothing of the table.
+func (s *search) newWorker() *worker {
+	w := &worker{search: s, judged: map[string]Judgement{}}
+	w.expander = expander{config: s.Config, reader: table.NewReader(s.Table)}
+	w.visitor = w.visit
+	return w
+}
+
+// maxJudged bounds how many combinations of classes a worker remembers.
+const maxJudged = 1 << 18
+
+// stopEvery is after how many expanded states Stop is asked.
+const stopEvery = 1 << 10
+
+// flush tells the search how many transitions there were.
+func (w *worker) flush() {
+	w.transitions.Add(w.counted)
+	w.counted = 0
+}
+
+// expandRange expands all states of a range.
+func (w *worker) expandRange(r *space.Range) error {
+	defer w.flush()
+	for {
+		at, packed, ok := r.Next()
+		if !ok {
+			return nil
+		}
+		if err := w.expandState(at, packed); err != nil {
+			return err
+		}
+	}
+}
+
+// expandState visits all transitions from a state.
+func (w *worker) expandState(at space.Ref, packed []byte) error {
+	if w.expanded++; w.expanded%stopEvery == 0 {
+		w.flush()
+		if w.ended.Load() {
+			return errEnded
+		}
+		if w.Stop != nil {
+			if reason := w.Stop(w.progress()); reason != "" {
+				return w.end(nil, reason, nil)
+			}
+		}
+	}
+	// The bytes lie in the arena; what is unpacked can be changed.
+	w.at, w.steps = at, 0
+	w.unpack(&w.cur, packed)
+	if err := w.expand(w.visitor); err != nil {
+		return err
+	}
+	// Nothing can happen any more.
+	if w.steps == 0 && w.JudgeEnd != nil {
+		if property := w.JudgeEnd(w.classesOf(&w.cur)); property >= 0 {
+			return w.end(&finding{Violation: Violation{Property: property}, at: at}, "", nil)
+		}
+	}
+	return nil
+}
+
+// visit takes note of one transition from cur to next.
+func (w *worker) visit(step Step) error {
+	w.steps++
+	w.counted++
+	if step.Outcome != nil && step.Outcome.Failure != "" {
+		violation := Violation{Property: -1, Failure: step.Outcome.Failure}
+		return w.end(&finding{violation, w.at, &step}, "", nil)
+	}
+	// A handler has returned, or none has run.
+	w.packed = w.pack(w.packed[:0], &w.next)
+	at, isNew, err := w.set.Insert(w.packed, w.at)
+	if err != nil {
+		return err
+	}
+	if !isNew {
+		// Only a depth-first search within a bound comes back to a state.
+		if w.isAgain != nil && w.isAgain(at) {
+			w.reached(at)
+		}
+		return nil
+	}
+	if w.reached != nil {
+		w.reached(at)
+	}
+	// Most models have properties; an assertion of a node has been judged with its local state.
+	if w.Judge == nil && w.reader.State(step.Node, w.next.locals[step.Node]).Failure == "" {
+		return nil
+	}
+	return w.judge(at, step.Node)
+}
+
+// judge looks at a new state, in which one node has changed.
+func (w *worker) judge(at space.Ref, node int) error {
+	was := w.reader.State(node, w.cur.locals[node])
+	is := w.reader.State(node, w.next.locals[node])
+	if is.Failure != "" {
+		return w.end(&finding{Violation: Violation{Property: -1, Failure: is.Failure}, at: at}, "", nil)
+	}
+	if is.Class == was.Class {
+		return nil // what holds there holds here
+	}
+	return w.judgeState(at, &w.next)
+}
+
+// judgeState judges all nodes of a state together.
+func (w *worker) judgeState(at space.Ref, s *state) error {
+	if w.Judge == nil {
+		return nil
+	}
+	classes := w.classesOf(s)
+	w.name = w.name[:0]
+	for _, c := range classes {
+		w.name = binary.AppendUvarint(w.name, uint64(c))
+	}
+	// The conversion of a key takes no memory in a look-up.
+	j, ok := w.judged[string(w.name)]
+	if !ok {
+		j = w.Judge(classes)
+		// What is forgotten is judged again, which is slower and not wrong.
+		if len(w.judged) >= maxJudged {
+			clear(w.judged)
+		}
+		w.judged[string(w.name)] = j
+		if j.Reached != 0 {
+			w.search.reached.Or(j.Reached)
+		}
+	}
+	if j.Violated >= 0 {
+		return w.end(&finding{Violation: Violation{Property: j.Violated}, at: at}, "", nil)
+	}
+	return nil
+}
+
+// classesOf are the classes of the local states of a state, until the next call.
+func (w *worker) classesOf(s *state) []uint32 {
+	w.classes = w.classes[:0]
+	for node, local := range s.locals {
+		w.classes = append(w.classes, w.reader.State(node, local).Class)
+	}
+	return w.classes
+}

@@ -1,0 +1,171 @@
+package image
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"unsafe"
+)
+
+// encodeAny is the codec of values whose type is not known. It needs no Images to be compiled.
+var encodeAny = newAny()
+
+// newAny compiles encodeAny.
+func newAny() *codec {
+	c := &codec{typ: reflect.TypeFor[any]()}
+	compileInterface(c)
+	return c
+}
+
+// compileInterface writes the number of the type, and then the value. A value in an interface
+// cannot be changed, so it is copied where it has to have an address.
+func compileInterface(c *codec) {
+	c.encode = func(e *encoding, p unsafe.Pointer) {
+		value := reflect.NewAt(c.typ, p).Elem().Elem()
+		if !value.IsValid() {
+			e.out = append(e.out, tagNil)
+			return
+		}
+		number, dynamic := e.images.typeNumber(value.Type())
+		e.uint(uint64(number))
+		// The copy lies in memory of its own, to which no pointer leads.
+		place := reflect.New(value.Type())
+		place.Elem().Set(value)
+		dynamic.encode(e, place.UnsafePointer())
+	}
+	c.decode = func(d *decoding, p unsafe.Pointer) {
+		number := d.uint()
+		if number == tagNil {
+			return
+		}
+		dynamic := d.images.typeOf(number)
+		// Bytes that are no image may name any type.
+		if dynamic == nil || !dynamic.typ.AssignableTo(c.typ) {
+			d.fail(errReference)
+			return
+		}
+		place := reflect.New(dynamic.typ)
+		dynamic.decode(d, place.UnsafePointer())
+		reflect.NewAt(c.typ, p).Elem().Set(place.Elem())
+	}
+}
+
+// compileFunction images functions by identity. What a closure holds is not seen.
+func compileFunction(c *codec) {
+	c.encode = func(e *encoding, p unsafe.Pointer) {
+		// A function is a pointer to its code and what it has captured.
+		function := *(*unsafe.Pointer)(p)
+		if function == nil {
+			e.out = append(e.out, tagNil)
+			return
+		}
+		number, ok := e.images.fixedNumber(fixed{function, c.typ}, true)
+		if !ok {
+			e.fail(errFunction)
+			return
+		}
+		e.uint(uint64(number) + 1)
+	}
+	c.decode = func(d *decoding, p unsafe.Pointer) {
+		if number := d.uint(); number != 0 {
+			*(*unsafe.Pointer)(p) = d.images.fixedPointer(number-1, c.typ)
+		}
+	}
+}
+
+// entry is one of a map: the bytes of its key, and where the value is.
+type entry struct {
+	key   []byte
+	index int
+}
+
+// compileMap writes entries in the order of the bytes of their keys. Keys have no pointers, so that
+// their bytes do not depend on the order.
+func compileMap(m *Images, c *codec) {
+	key, value := m.compile(c.typ.Key()), m.compile(c.typ.Elem())
+	keys, values := reflect.SliceOf(key.typ), reflect.SliceOf(value.typ)
+	c.encode = func(e *encoding, p unsafe.Pointer) {
+		v := reflect.NewAt(c.typ, p).Elem()
+		if v.IsNil() {
+			e.out = append(e.out, tagNil)
+			return
+		}
+		r := region{v.UnsafePointer(), c, 0}
+		if number, ok := e.regions[r]; ok {
+			e.uint(uint64(number) + firstBack)
+			return
+		}
+		e.regions[r] = len(e.regions)
+		e.out = append(e.out, tagNew)
+		n := v.Len()
+		e.uint(uint64(n))
+		// Reflection hands out copies, which need a place.
+		k, w := reflect.MakeSlice(keys, n, n), reflect.MakeSlice(values, n, n)
+		for i, iter := 0, v.MapRange(); iter.Next(); i++ {
+			k.Index(i).SetIterKey(iter)
+			w.Index(i).SetIterValue(iter)
+		}
+		for _, x := range key.sorted(e, k) {
+			e.out = append(e.out, x.key...)
+			value.encode(e, w.Index(x.index).Addr().UnsafePointer())
+			if e.err != nil {
+				e.at(fmt.Sprintf("[%v]", k.Index(x.index)))
+				return
+			}
+		}
+	}
+	c.decode = func(d *decoding, p unsafe.Pointer) { decodeMap(d, p, c, key, value) }
+}
+
+// sorted encodes keys by themselves, and sorts them.
+func (c *codec) sorted(e *encoding, keys reflect.Value) []entry {
+	// Pointers are refused in keys, so no region is met here.
+	entries := make([]entry, keys.Len())
+	out, inKey := e.out, e.inKey
+	e.inKey = true
+	for i := range entries {
+		e.out = nil
+		c.encode(e, keys.Index(i).Addr().UnsafePointer())
+		entries[i] = entry{e.out, i}
+	}
+	e.out, e.inKey = out, inKey
+	if e.err != nil {
+		return nil
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
+	return entries
+}
+
+// decodeMap makes a map, or finds the one with a number. It has that number before its entries are
+// decoded, since they may refer to it.
+func decodeMap(d *decoding, p unsafe.Pointer, c, key, value *codec) {
+	switch tag := d.uint(); {
+	case tag == tagNil:
+		return
+	case tag >= firstBack:
+		if tag-firstBack >= uint64(len(d.regions)) || d.regions[tag-firstBack].typ != c {
+			d.fail(errReference)
+			return
+		}
+		*(*unsafe.Pointer)(p) = d.regions[tag-firstBack].start
+		return
+	}
+	n := d.length(0)
+	// A length beyond the bytes that are left is not believed.
+	made := reflect.MakeMapWithSize(c.typ, min(n, len(d.in)))
+	*(*unsafe.Pointer)(p) = made.UnsafePointer()
+	d.regions = append(d.regions, memory{made.UnsafePointer(), c, 0})
+	for i := 0; i < n && d.err == nil; i++ {
+		k, v := reflect.New(key.typ), reflect.New(value.typ)
+		key.decode(d, k.UnsafePointer())
+		value.decode(d, v.UnsafePointer())
+		// An interface may hold what no map takes as a key.
+		if d.err == nil && !k.Elem().Comparable() {
+			d.fail(errReference)
+		}
+		if d.err == nil {
+			made.SetMapIndex(k.Elem(), v.Elem())
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package protocol
+
+import "fmt"
+
+// Model is a protocol with its bounds, and what must hold. A model is not changed by a check, and
+// can be used for several.
+type Model struct {
+	// Nodes are the nodes as they are before the start. They are not changed.
+	Nodes []Node
+	// Names are what the nodes are called in charts; they may be left out.
+	Names []string
+	// Network is Unordered if it is not set.
+	Network Network
+	// Faults are those that may happen in one run. The zero value is none.
+	Faults Faults
+	// Properties are what must hold.
+	Properties []Property
+	// Constants are pointers to what never changes, such as a logger or a configuration. They are
+	// no part of a state, and are not followed.
+	Constants []any
+}
+
+// Network is how messages travel.
+type Network uint8
+
+// The networks. None changes a message or makes one up.
+const (
+	// Unordered delivers each message once, in any order.
+	Unordered Network = iota
+	// Ordered delivers the messages from one node to another in the order in which they were sent.
+	Ordered
+	// Duplicating delivers each message any number of times, or never, in any order.
+	Duplicating
+)
+
+func (n Network) String() string {
+	names := [...]string{Unordered: "unordered", Ordered: "ordered", Duplicating: "duplicating"}
+	if int(n) >= len(names) {
+		return fmt.Sprintf("network %d", uint8(n))
+	}
+	return names[n]
+}
+
+// Faults bounds how often something may go wrong in one run. Any is no bound.
+type Faults struct {
+	// Drops is how many messages may be lost, Duplicates how many may arrive once more than they
+	// were sent. A Duplicating network does both without a bound.
+	Drops, Duplicates int
+	// Crashes is how often nodes that are a Restarter may crash, all together. A node that is down
+	// may restart at any time.
+	Crashes int
+}
+
+// Any is a number of faults without a bound.
+const Any = -1
+
+// check says what is wrong with a model.
+func (m *Model) check() error {
+	switch {
+	case len(m.Nodes) == 0:
+		return fmt.Errorf("the model has no nodes: give it some")
+	case len(m.Names) > 0 && len(m.Names) != len(m.Nodes):
+		return fmt.Errorf("the model has %d nodes and %d names: name all or none", len(m.Nodes), len(m.Names))
+	case m.Network > Duplicating:
+		return fmt.Errorf("the model has the %v: choose one of the constants", m.Network)
+	case min(m.Faults.Drops, m.Faults.Duplicates, m.Faults.Crashes) < Any:
+		return fmt.Errorf("the model has a negative number of faults: use Any for no bound")
+	case m.Network == Duplicating && (m.Faults.Drops != 0 || m.Faults.Duplicates != 0):
+		return fmt.Errorf("a duplicating network loses and repeats messages anyway: leave these faults out")
+	case len(m.Properties) > maxProperties:
+		return fmt.Errorf("the model has %d properties: join some, %d are the most", len(m.Properties),
+			maxProperties)
+	}
+	for i, n := range m.Nodes {
+		if n == nil {
+			return fmt.Errorf("node %d of the model is nil: leave it out", i)
+		}
+	}
+	return nil
+}
+
+// name is what a node is called.
+func (m *Model) name(node int) string {
+	if len(m.Names) > 0 {
+		return m.Names[node]
+	}
+	return fmt.Sprintf("node %d", node)
+}
