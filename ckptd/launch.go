@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/image"
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
@@ -22,7 +24,8 @@ import (
 // prepare makes what is to be there before the peers start, where it was not made before. It is
 // kept in the cache of the user, for the next group.
 func prepare(ctx context.Context, g peers.Group) (peers.Group, error) {
-	if len(g.Prepare) == 0 {
+	hasImage := func(p peers.Peer) bool { return p.Image.Digest != "" }
+	if len(g.Prepare) == 0 && !slices.ContainsFunc(g.Peers, hasImage) {
 		return g, nil
 	}
 	cache, err := os.UserCacheDir()
@@ -35,6 +38,21 @@ func prepare(ctx context.Context, g peers.Group) (peers.Group, error) {
 			paths.Scratch); err != nil {
 			return g, err
 		}
+	}
+	// The peers are the caller's.
+	g.Trees, g.Peers = map[string]image.Tree{}, slices.Clone(g.Peers)
+	for i, p := range g.Peers {
+		if !hasImage(p) {
+			continue
+		}
+		tree, err := image.Extract(ctx, p.Image, filepath.Join(cache, "tandem", "images"))
+		if err == nil {
+			g.Peers[i], err = p.In(tree)
+		}
+		if err != nil {
+			return g, fmt.Errorf("peer %s: %w", p.Name, err)
+		}
+		g.Trees[p.Image.Digest] = tree
 	}
 	return g, nil
 }

@@ -114,11 +114,13 @@ func patientMerecat(testing.TB) peers.Group {
 	return g
 }
 
-func TestMerecatGoesBackWithinADialogue(t *testing.T) { bothBackends(t, merecatGoesBack) }
+func TestMerecatGoesBackWithinADialogue(t *testing.T) {
+	bothBackends(t, func(t *testing.T, c *Client) { pagesGoBack(t, start(t, c, patientMerecat(t))) })
+}
 
-func merecatGoesBack(t *testing.T, c *Client) {
+// pagesGoBack restores a server of pages within a request.
+func pagesGoBack(t *testing.T, g *Group) {
 	const cycles = 30
-	g := start(t, c, patientMerecat(t))
 	ctx := testContext(t)
 	talk := &conversation{t: t, group: g, id: 1}
 	talk.obtain()

@@ -7,6 +7,7 @@
 package configs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/image"
 	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/proxy"
 	"github.com/tandem-mc/tandem/strategy"
@@ -228,6 +230,18 @@ func Load(file string) (Config, error) {
 				return nil
 			}
 			return os.DirFS(path(name))
+		},
+		image: func(source string) (image.Description, error) {
+			// Such a name looks like a path, too.
+			if isOfEngine(source) {
+				return image.Describe(context.Background(), source)
+			}
+			// The source is told to others, who may have another working directory.
+			file, err := filepath.Abs(path(source))
+			if err != nil {
+				return image.Description{}, err
+			}
+			return image.Describe(context.Background(), file)
 		},
 	})
 }

@@ -299,7 +299,8 @@ var badFiles = []struct{ text, want string }{
 	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; " +
 		"write one of: delays, depth, executions, preemptions, time"},
 	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean " +
-		"command?; write one of: after, arguments, choices, clock, command, directory, env, expect, group, " +
+		"command?; write one of: after, arguments, choices, clock, command, directory, env, expect, " +
+		"group, image, " +
 		"listen, name, port, profile, program, user, working_directory"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
 		allKeys},

@@ -185,7 +185,7 @@ func TestDescriptions(t *testing.T) {
 		}
 		read := func(string) ([]byte, error) { return []byte("a program"), nil }
 		nothing := func(string) fs.FS { return nil }
-		if _, err := parse("x.yaml", text, beside{read, nothing}); err != nil {
+		if _, err := parse("x.yaml", text, beside{read: read, tree: nothing}); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 	}

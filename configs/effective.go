@@ -144,7 +144,8 @@ func (f field) collect(prefix string, n *yaml.Node, dir string, keys map[string]
 // clean is a value without comments, and with absolute paths.
 func (f field) clean(n *yaml.Node, dir string) *yaml.Node {
 	own := &yaml.Node{Kind: n.Kind, Style: n.Style, Tag: n.Tag, Value: n.Value}
-	if f.path && n.Kind == yaml.ScalarNode && !filepath.IsAbs(n.Value) {
+	// Names of images of an engine are no paths.
+	if f.path && n.Kind == yaml.ScalarNode && !filepath.IsAbs(n.Value) && !isOfEngine(n.Value) {
 		own.SetString(filepath.Join(dir, n.Value))
 	}
 	for i, child := range n.Content {

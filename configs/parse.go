@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/image"
 )
 
 // document is a file whose keys and shapes are right, with defaults filled in. Names of fields are
@@ -75,6 +76,7 @@ type peerEntry struct {
 
 	// Profile is the name of one; what follows are its parameters.
 	Profile   string
+	Image     string // in place of a profile; arguments are for it, too
 	Port      *int
 	Directory *string
 	Program   *string
@@ -96,6 +98,8 @@ type fileEntry struct {
 type beside struct {
 	read func(name string) ([]byte, error) // a file
 	tree func(name string) fs.FS           // a directory; nil where there is none of that name
+	// image describes a container image.
+	image func(source string) (image.Description, error)
 }
 
 // parse reads the text of a file. There are two steps, and problems of the second are found only

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/peers"
+	"github.com/tandem-mc/tandem/peers/image"
 )
 
 // group is the peer of an entry, with what its profile brings along. Key is that of the entry, such
@@ -23,18 +24,28 @@ func (e peerEntry) group(key string, b beside) (peers.Group, []Problem) {
 			given bool
 		}{
 			{".port", e.Port != nil}, {".directory", e.Directory != nil}, {".program", e.Program != nil},
-			{".arguments", e.Arguments != nil},
+			{".arguments", e.Arguments != nil && e.Image == ""},
 		} {
 			if parameter.given {
 				report(parameter.key, errors.New("it is for a profile: name one under profile, or say it "+
 					"in the command"))
 			}
 		}
-	} else {
-		expanded, below, err := e.expand(b)
+	}
+	// An entry is about one of three: an image, a profile, or a command of this machine.
+	switch {
+	case e.Image != "":
+		p, below, err := e.fromImage(b)
 		if err != nil {
 			report(below, err)
 			// The rest of the entry is judged as if it were right.
+			p = peers.Peer{Name: e.Name, Command: []string{e.Name}}
+		}
+		g.Peers[0] = p
+	case e.Profile != "":
+		expanded, below, err := e.expand(b)
+		if err != nil {
+			report(below, err)
 			expanded = peers.Group{Peers: []peers.Peer{{Name: e.Profile, Command: []string{e.Profile}}}}
 		}
 		g = expanded
@@ -88,6 +99,34 @@ func (e peerEntry) apply(key string, p *peers.Peer, env []string) (wrong list) {
 	}
 	return wrong
 }
+
+// fromImage is the peer that the image describes; an error is about the given key of the entry.
+func (e peerEntry) fromImage(b beside) (p peers.Peer, key string, err error) {
+	switch {
+	case e.Profile != "":
+		return p, ".image", errors.New("a profile is run with the files of this machine: give one of " +
+			"image and " +
+			"profile")
+	case len(e.Command) > 0 && len(e.Arguments) > 0:
+		return p, ".arguments", errors.New("the command is used as it is, instead of that of the image: " +
+			"add " +
+			"them to it")
+	}
+	// Nothing is extracted before the peer is started.
+	d, err := b.image(e.Image)
+	if err != nil {
+		return p, ".image", err
+	}
+	// What the entry says itself comes later, in the place of this.
+	p = peers.OfImage(e.Name, d, e.Arguments)
+	if len(p.Command) == 0 && len(e.Command) == 0 {
+		return p, ".image", fmt.Errorf("%s says no command to run: give one under command", e.Image)
+	}
+	return p, "", nil
+}
+
+// isOfEngine tells whether an image is one of a local engine, and no file.
+func isOfEngine(source string) bool { return strings.HasPrefix(source, image.Engine) }
 
 // expand expands the profile; an error is about the given key of the entry.
 func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {

@@ -61,6 +61,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"peers": {shape: records, fields: map[string]field{
 		"name":    {shape: text},
 		"command": {shape: texts},
+		"image":   {shape: text, path: true}, // or one of a local engine
 		"env":     {shape: pairs},
 		"listen":  {shape: words},
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/peers/image"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -32,6 +33,9 @@ type Group struct {
 	// Prepared has the directories of the machine that preparations have made, by their Path. It is
 	// filled in by whoever starts the group.
 	Prepared map[string]string
+	// Trees has what was extracted of the images of peers, by their digests. It is filled in like
+	// Prepared.
+	Trees map[string]image.Tree `json:",omitempty"`
 	// AnyArrival makes the order in which clients connect a part of the group's behaviour, and
 	// Arrival is the one that it starts with, from 0 on: see Arrivals.
 	AnyArrival bool
@@ -162,7 +166,7 @@ func (g Group) Merge(more Group) Group {
 func (g Group) In(scratch string) Group {
 	replacer := strings.NewReplacer(Scratch, scratch, SUT, addressOfSUT)
 	replace := replacer.Replace
-	out := Group{Binds: map[string]string{}, Start: g.Start, ReadyTimeout: g.ReadyTimeout}
+	out := Group{Binds: map[string]string{}, Start: g.Start, ReadyTimeout: g.ReadyTimeout, Trees: g.Trees}
 	if out.ReadyTimeout == 0 {
 		out.ReadyTimeout = DefaultReadyTimeout
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tandem-mc/tandem/peers/image"
 )
 
 // Identity is what a peer runs as. The zero value is root in the group root alone.
@@ -107,4 +109,21 @@ func number(what, text string) (uint32, error) {
 		return 0, fmt.Errorf("%.64q is not the number of a %s: give one from 0 to 4294967294", text, what)
 	}
 	return uint32(n), nil
+}
+
+// In returns a peer from an image with its user and its group as numbers, which the lists of the
+// image tell, and its home.
+func (p Peer) In(tree image.Tree) (Peer, error) {
+	if p.User == "" && p.Group == "" {
+		return p, nil
+	}
+	uid, gid, home, err := tree.LookUp(p.User, p.Group)
+	if err != nil {
+		return p, err
+	}
+	p.User, p.Group = strconv.FormatUint(uint64(uid), 10), strconv.FormatUint(uint64(gid), 10)
+	if !slices.ContainsFunc(p.Env, func(e string) bool { return strings.HasPrefix(e, "HOME=") }) {
+		p.Env = append(slices.Clone(p.Env), "HOME="+home)
+	}
+	return p, nil
 }

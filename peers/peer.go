@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tandem-mc/tandem/peers/image"
 	"github.com/tandem-mc/tandem/proxy"
 	"golang.org/x/sys/unix"
 )
@@ -22,6 +23,9 @@ type Peer struct {
 	// User and Group are what it runs as, by name or number: see Peer.Identity. Without a user it
 	// is root, and without a group it has all groups of the user.
 	User, Group string
+	// Image is the container image that has the files of the peer, in the place of the machine's.
+	// Its lists of users and groups are those of the peer then. The zero value: none.
+	Image image.Reference `json:",omitzero"`
 	// Listen is where a server listens: addresses with blanks in between, such as "127.0.0.1:2222",
 	// "[::1]:80", "udp:127.0.0.1:53", "unix:{scratch}/socket", "unix:@abstract". See Addresses.
 	Listen string
@@ -44,6 +48,13 @@ type Peer struct {
 	// peer reads it or sleeps, and when the checker lets time pass. No time-out ends by itself.
 	// The peer must use the C library.
 	VirtualClock bool
+}
+
+// OfImage is a peer with the program and the files of an image. Arguments take the place of those
+// that the image has, unless they are nil.
+func OfImage(name string, d image.Description, arguments []string) Peer {
+	return Peer{Name: name, Image: d.Reference, Command: d.Command(arguments), Env: d.Env,
+		Directory: d.Directory, User: d.User, Group: d.Group}
 }
 
 // Process is a peer that has been started.

@@ -23,6 +23,7 @@ const ScratchDirectory = "/run/tandem"
 const (
 	DefaultReadyTimeout = 10 * time.Second
 	MaxFiles            = 4096
+	MaxBinds            = 32
 	MaxContent          = 64 << 20 // bytes in all files together
 	MaxChoices          = 1 << 12  // behaviours of the peers, all combinations
 )

@@ -47,8 +47,8 @@ func (g Group) Validate() error {
 		}
 	}
 	wrong = append(wrong, g.validateFiles()...)
-	if n := len(g.Binds); n > proxy.MaxMounts/2 {
-		report("binds: there are %d, allowed are %d", n, proxy.MaxMounts/2)
+	if n := len(g.Binds); n > MaxBinds {
+		report("binds: there are %d, allowed are %d", n, MaxBinds)
 	}
 	for _, target := range slices.Sorted(maps.Keys(g.Binds)) {
 		if err := validateBind(target, g.Binds[target]); err != nil {
@@ -137,7 +137,8 @@ func (p Peer) validate() error {
 	if err := p.validateClient(); err != nil {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}
-	if _, err := p.Identity(); err != nil {
+	// The lists of an image are read when it is extracted.
+	if _, err := p.Identity(); err != nil && p.Image.Digest == "" {
 		return fmt.Errorf("peer %s: %w", p.Name, err)
 	}
 	if _, err := p.Addresses(); err != nil {

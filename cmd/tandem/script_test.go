@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/tandem-mc/tandem/internal/testkit/containers"
 	"github.com/tandem-mc/tandem/internal/testkit/schema"
 )
 
@@ -71,8 +72,9 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"validjson": validJSON},
+		Dir: "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"validjson": validJSON,
+			"image": makeImage},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("XDG_CACHE_HOME", cache)
@@ -97,4 +99,36 @@ func validJSON(ts *testscript.TestScript, negated bool, args []string) {
 	if problems != nil {
 		ts.Fatalf("%s:\n%s", args[0], strings.Join(problems, "\n"))
 	}
+}
+
+// makeImage is the command "image FORMAT PLACE" of scripts. It makes a container image of what this
+// machine has: of merecat as an archive, as one with gzip or as a layout, or of a static server as
+// an archive. PLACE.id gets the digest.
+func makeImage(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 2 {
+		ts.Fatalf("usage: image FORMAT PLACE")
+	}
+	i, err := containers.Merecat()
+	ts.Check(err)
+	place := ts.MkAbs(args[1])
+	switch args[0] {
+	case "archive":
+		err = i.Save(place)
+	case "layout":
+		err = containers.Layout(place, i)
+	case "static":
+		var server []byte
+		server, err = os.ReadFile(filepath.Join(bin, "alphabet-server"))
+		ts.Check(err)
+		i = containers.Image{Layers: []containers.Layer{{{Name: "srv/server", Content: string(server),
+			Mode: 0o755}}},
+			Config: containers.Config{Cmd: []string{"/srv/server"}}}
+		err = i.Save(place)
+	default:
+		ts.Fatalf("there is no format %s", args[0])
+	}
+	ts.Check(err)
+	id, err := i.ID()
+	ts.Check(err)
+	ts.Check(os.WriteFile(place+".id", []byte(id), 0o600))
 }

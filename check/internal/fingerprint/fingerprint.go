@@ -28,6 +28,11 @@ func Files(g *peers.Group) map[string]string {
 	all := map[string]string{}
 	for _, p := range g.Peers {
 		name := "peer " + p.Name + ": "
+		// Its files are those of the image alone.
+		if p.Image.Digest != "" {
+			all[name+"its image"] = p.Image.Digest
+			continue
+		}
 		all[name+"its program"] = hashProgram(p.Command[0])
 		for _, path := range pathsIn(p) {
 			if hash := hashPath(path); hash != "" {

@@ -76,6 +76,9 @@ func (l *layout) make(g peers.Group) error {
 	if err := owners.give(scratch); err != nil {
 		return fmt.Errorf("give the peers their files: %w", err)
 	}
+	if err := l.makeRoots(g); err != nil {
+		return err
+	}
 	replaced := l.shim.replacements(g)
 	if len(replaced) > 0 {
 		if err := l.replaceRandom(own, g); err != nil {
@@ -117,7 +120,7 @@ func (l *layout) installProxy(own string, g peers.Group, replaced map[int]*proxy
 	}
 	var err error
 	if l.counters, err = makeCounters(own); err == nil {
-		err = l.shim.install(own, g.Peers, g.ClockStart())
+		err = l.shim.install(own, g)
 	}
 	if err != nil {
 		return fmt.Errorf("put the shim of the peers in place: %w", err)
@@ -130,7 +133,7 @@ func (l *layout) installProxy(own string, g peers.Group, replaced map[int]*proxy
 		}
 		config.Peers = append(config.Peers, proxy.Command{
 			Name: p.Name, Args: p.Command, Env: p.Env, Dir: p.Directory, UID: who.UID, GID: who.GID,
-			Groups: who.Groups,
+			Groups: who.Groups, Root: rootOf(g, i),
 			Output: firstOutput + i, SameAddresses: p.Choices > 0, OnDemand: p.IsClient(), VDSO: replaced[i],
 		})
 	}

@@ -105,8 +105,13 @@ func (l *layout) bindSource(source, scratch string, number int, wantDirectory bo
 	if info.IsDir() != wantDirectory {
 		return "", errors.New("one is a directory, the other is not")
 	}
-	place := filepath.Join(l.directory, paths.ProxyDirectory, fmt.Sprintf("bind%d", number))
-	if wantDirectory {
+	return l.readOnly(source, wantDirectory, number)
+}
+
+// readOnly makes a read-only view of a directory or file of the machine, which ends with the group.
+func (l *layout) readOnly(source string, isDirectory bool, number int) (place string, err error) {
+	place = filepath.Join(l.directory, paths.ProxyDirectory, fmt.Sprintf("bind%d", number))
+	if isDirectory {
 		err = os.Mkdir(place, 0o755)
 	} else {
 		err = os.WriteFile(place, nil, 0o600)
@@ -134,6 +139,11 @@ func (l *layout) replaceRandom(own string, g peers.Group) error {
 			continue
 		}
 		l.mounts = append(l.mounts, proxy.Mount{Source: file, Target: device})
+		for i := range g.Peers {
+			if root := rootOf(g, i); root != "" {
+				l.mounts = append(l.mounts, proxy.Mount{Source: file, Target: root + device})
+			}
+		}
 	}
 	return nil
 }
@@ -178,8 +188,9 @@ func uses(g peers.Group, directory string) bool {
 	}
 	named := func(text string) bool { return strings.Contains(text, below) }
 	return slices.ContainsFunc(g.Peers, func(p peers.Peer) bool {
-		return slices.ContainsFunc(p.Command, named) || slices.ContainsFunc(p.Env, named) ||
-			named(p.Directory+"/")
+		return p.Image.Digest == "" && (slices.ContainsFunc(p.Command, named) || slices.ContainsFunc(p.Env,
+			named) ||
+			named(p.Directory+"/"))
 	})
 }
 

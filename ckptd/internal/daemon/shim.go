@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
@@ -24,7 +23,8 @@ import (
 // shimFiles are the shim of the peers where groups are made: a library that is preloaded into them,
 // and a vDSO. A daemon copies them once, when it is set up.
 type shimFiles struct {
-	vdso *proxy.VDSO // how to map it; nil: peers run without a shim
+	vdso     *proxy.VDSO // how to map it; nil: peers run without a shim
+	versions []string    // of the C library, that the preloaded library needs
 }
 
 // copyFrom copies the shim to where groups are made. Groups have links to these copies, so that the
@@ -36,6 +36,9 @@ func (s *shimFiles) copyFrom(libraries shim.Libraries) (err error) {
 		if err := errors.Join(store.CopyContent(from, to), os.Chmod(to, 0o755)); err != nil {
 			return err
 		}
+	}
+	if s.versions, err = versionsOf(paths.ShimFile); err != nil {
+		return err
 	}
 	s.vdso, err = readVDSO(paths.VdsoFile)
 	return err
@@ -124,12 +127,18 @@ func writeRandom(file string, g peers.Group) error {
 // install puts the shim into the directory of the proxy, where the peers find it, and into their
 // environment. Each peer is told in its environment where its counters are, and how it is to
 // behave.
-func (s *shimFiles) install(own string, started []peers.Peer, start time.Time) error {
+//
+// A peer whose image has a C library that could not load the shim runs without it: its programs
+// would end at once.
+func (s *shimFiles) install(own string, g peers.Group) error {
 	if s.vdso == nil {
 		return nil
 	}
-	for i := range started {
-		started[i].Env = shim.Environment(started[i], i, paths.ShimInGroup, paths.CountersInGroup, start)
+	for i, p := range g.Peers {
+		if p.Image.Digest != "" && !s.loads(g.Trees[p.Image.Digest].Library) {
+			continue
+		}
+		g.Peers[i].Env = shim.Environment(p, i, paths.ShimInGroup, paths.CountersInGroup, g.ClockStart())
 	}
 	return errors.Join(
 		os.Link(paths.ShimFile, filepath.Join(own, filepath.Base(paths.ShimInGroup))),

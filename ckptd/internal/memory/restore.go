@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
+	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/process"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
 	"github.com/tandem-mc/tandem/internal/sys"
@@ -264,8 +266,11 @@ func (r *Restore) makePeers() (pids []int, generations map[int]int, err error) {
 	return pids, generations, err
 }
 
-// rootOf opens the root directory of a process. Paths of the process are looked up below it.
+// rootOf opens the root directory of the group of a process, below which the paths are that /proc
+// shows. The process itself may have one of its own, see paths.Roots: the way up from there ends at
+// that of the group.
 func rootOf(pid int) (int, error) {
-	return unix.Open(filepath.Join("/proc", strconv.Itoa(pid), "root"),
+	up := strings.Repeat("/..", strings.Count(paths.Roots, "/")+1)
+	return unix.Open(filepath.Join("/proc", strconv.Itoa(pid), "root")+up,
 		unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }

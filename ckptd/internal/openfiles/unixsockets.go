@@ -32,7 +32,8 @@ type unixSocket struct {
 	kind, flags int
 	// as it was bound: a path, or with @ in front an abstract name; empty: it was not
 	name      string
-	directory string // in which a relative path is looked up
+	root      string // of the process, in the group's tree: / or that of an image
+	directory string // in the group's tree, in which a relative path is looked up
 	listens   bool
 	backlog   int
 	options   []option
@@ -104,9 +105,13 @@ func (s *unixSocket) describeFile(pid int) (err error) {
 	if s.directory, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err != nil {
 		return err
 	}
+	if s.root, err = os.Readlink(fmt.Sprintf("/proc/%d/root", pid)); err != nil {
+		return err
+	}
 	path := s.name
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.directory, path)
+		below, _ := strings.CutPrefix(s.directory, strings.TrimSuffix(s.root, "/"))
+		path = filepath.Join(below, path)
 	}
 	if !strings.HasPrefix(path, "/") {
 		return incarnation.Refuse("the directory of the Unix socket %s cannot be seen", s.name)
@@ -167,7 +172,9 @@ func (s *unixSocket) bind(of *Making, fd int) error {
 		if err := unix.Unshare(unix.CLONE_FS); err != nil {
 			return err
 		}
-		if err := errors.Join(unix.Fchdir(of.Root), unix.Chroot("."), unix.Chdir(s.directory)); err != nil {
+		err := errors.Join(unix.Fchdir(of.Root), unix.Chroot("."), unix.Chdir(s.directory),
+			unix.Chroot(s.root))
+		if err != nil {
 			return err
 		}
 		if err := unix.Unlink(s.name); err != nil && err != unix.ENOENT {

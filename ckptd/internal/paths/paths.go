@@ -22,6 +22,7 @@ const (
 	Scratch        = peers.ScratchDirectory
 	ProxyDirectory = ".proxy" // in /run, no part of a checkpoint
 	Hostname       = "tandem"
+	Roots          = Run + "/roots" // root directories of peers from images
 )
 
 // Where a group finds the shim and its counters. They are no part of a checkpoint.

@@ -1,9 +1,11 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
 	"github.com/tandem-mc/tandem/ckptd/internal/pagemap"
+	"github.com/tandem-mc/tandem/ckptd/internal/paths"
 	"github.com/tandem-mc/tandem/ckptd/internal/tracer"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
@@ -43,10 +46,18 @@ func (p *Frozen) Examine() error {
 	if strings.HasSuffix(p.attributes.directory, " (deleted)") {
 		return incarnation.Refuse("the directory of process %d was deleted", p.PID)
 	}
-	if root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", p.PID)); err != nil || root != "/" {
+	root, err := os.Readlink(fmt.Sprintf("/proc/%d/root", p.PID))
+	if err != nil || root != "/" && path.Dir(root) != paths.Roots {
 		return errors.Join(err, incarnation.Refuse("process %d has a root directory of its own, %s (chroot)",
 			p.PID, root))
 	}
+	// A peer from an image keeps its root, as every fork does, and enters directories as it sees
+	// them.
+	below, ok := strings.CutPrefix(p.attributes.directory, strings.TrimSuffix(root, "/"))
+	if !ok {
+		return incarnation.Refuse("the directory of process %d is outside of its root directory", p.PID)
+	}
+	p.attributes.directory = cmp.Or(below, "/")
 	return nil
 }
 

@@ -8,7 +8,7 @@ type ID uint32
 const (
 	MaxSockets = 4096 // sockets open at a time
 	MaxPeers   = 64   // peers in a group
-	MaxMounts  = 64   // mounts of a group, beside root, /proc and /dev
+	MaxMounts  = 256  // mounts of a group, beside root, /proc and /dev
 )
 
 // Config tells a proxy what to set up before it serves. It travels as a JSON file.
@@ -38,6 +38,9 @@ type Command struct {
 	Args []string // Args[0] is looked up in the PATH of Env
 	Env  []string
 	Dir  string // where it runs
+	// Root is a directory of the group that is its root directory; empty: that of the group.
+	// Args[0], Dir and VDSO are looked up below it.
+	Root string `json:",omitempty"`
 	// UID, GID and Groups are what it runs as.
 	UID    uint32   `json:",omitempty"`
 	GID    uint32   `json:",omitempty"`

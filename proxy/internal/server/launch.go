@@ -1,10 +1,8 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -145,7 +143,7 @@ func (l *launcher) execute(i int, p protocol.Command) (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if info, err := os.Stat(p.Dir); err != nil || !info.IsDir() {
+	if st, err := statBelow(p.Root, p.Dir); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return 0, fmt.Errorf("there is no directory %s for it to run in: name another one", p.Dir)
 	}
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -179,7 +177,7 @@ func (l *launcher) execute(i int, p protocol.Command) (pid int, err error) {
 // namespaces, and gets its process ID. Each has a session of its own, so that a signal for one does
 // not meet the others.
 func attributesOf(c protocol.Command) *syscall.SysProcAttr {
-	a := &syscall.SysProcAttr{Setsid: true, Ptrace: true}
+	a := &syscall.SysProcAttr{Setsid: true, Ptrace: true, Chroot: c.Root}
 	if c.UID == 0 && c.GID == 0 && len(c.Groups) == 0 {
 		return a
 	}
@@ -296,38 +294,4 @@ func setLastGiven(pid int) error {
 		return fmt.Errorf("choose the process ID before the next one: %w", err)
 	}
 	return nil
-}
-
-// lookPath finds the file to execute by the PATH that the peer itself will see. A name with a slash
-// is left as it is, for the kernel to find from the directory that the peer runs in.
-func lookPath(c protocol.Command) (string, error) {
-	if len(c.Args) == 0 || c.Args[0] == "" {
-		return "", errors.New("it has no command: give it one")
-	}
-	name := c.Args[0]
-	if strings.Contains(name, "/") {
-		file := name
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(c.Dir, name)
-		}
-		if err := unix.Access(file, unix.X_OK); err != nil {
-			return "", fmt.Errorf("execute %s: %w", name, err)
-		}
-		return name, nil
-	}
-	path := "" // the last one counts
-	for _, e := range c.Env {
-		if v, ok := strings.CutPrefix(e, "PATH="); ok {
-			path = v
-		}
-	}
-	for dir := range strings.SplitSeq(path, ":") {
-		file := dir + "/" + name
-		var st unix.Stat_t // a directory may be executed, too
-		if dir != "" && unix.Access(file, unix.X_OK) == nil &&
-			unix.Stat(file, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
-			return file, nil
-		}
-	}
-	return "", fmt.Errorf("no command %q in its PATH %q: install it, or name its file", name, path)
 }

@@ -166,13 +166,14 @@ func TestConfigurationsAreRead(t *testing.T) {
 		c.Mounts[0] != (protocol.Mount{Source: "/s", Target: "/t"}) {
 		t.Errorf("%+v, %v", c, err)
 	}
-	most := "{}" + strings.Repeat(",{}", protocol.MaxMounts-1)
-	testkit.WriteFile(t, file, `{"Mounts":[`+most+`],"Peers":[`+most+`]}`)
+	list := func(length int) string { return "{}" + strings.Repeat(",{}", length-1) }
+	most := list(protocol.MaxMounts)
+	testkit.WriteFile(t, file, `{"Mounts":[`+most+`],"Peers":[`+list(protocol.MaxPeers)+`]}`)
 	if _, err := readConfig(file); err != nil {
 		t.Error(err)
 	}
 	testkit.WriteFile(t, file, `{"Mounts":[`+most+`,{}]}`)
-	if _, err := readConfig(file); err == nil || !strings.Contains(err.Error(), "or 64 mounts") {
+	if _, err := readConfig(file); err == nil || !strings.Contains(err.Error(), "or 256 mounts") {
 		t.Errorf("%v", err)
 	}
 }

@@ -30,6 +30,16 @@ func enter(c protocol.Config) error {
 			return err
 		}
 	}
+	for _, p := range c.Peers {
+		if p.Root == "" {
+			continue
+		}
+		// It is the same file system, so that processes are seen alike everywhere.
+		own := filepath.Join(c.Root, p.Root, "proc")
+		if err := mount(filepath.Join(c.Root, "proc"), own, "", unix.MS_BIND); err != nil {
+			return err
+		}
+	}
 	if err := pivot(c.Root); err != nil {
 		return err
 	}
