@@ -188,7 +188,7 @@ func (m *machine) stateDifference(node int, a, b []byte) string {
 // auditViews wants a node to be as it was after its questions: actions, quorums and views change
 // nothing. Where the bytes of a node differ after it was only asked, something has written to it.
 // If that were let pass, what a property looks at would depend on the order of the questions.
-func (m *machine) auditViews(node int, state []byte, l local) error {
+func (m *machine) auditViews(node int, state []byte, l localState) error {
 	after, err := m.encode(l)
 	if err != nil || bytes.Equal(after, state) {
 		return err
@@ -238,7 +238,7 @@ func (m *machine) describeOwn(node int, state []byte, kind table.Kind, index int
 	case table.Crash:
 		return "crash"
 	case table.Restart:
-		return "restart"
+		return "start"
 	}
 	l, err := m.decode(node, state)
 	switch {

@@ -13,9 +13,8 @@ import (
 // Options say how a model is searched, and how far. The zero value is breadth-first, without a
 // bound but for memory.
 type Options struct {
-	// DepthFirst searches with a stack. It is for large models with a violation that is far from
-	// the start; runs are not the shortest.
-	DepthFirst bool
+	// Search is BreadthFirst if it is not set.
+	Search Search
 	// Depth bounds the steps of a run, States how many states there are, Time how long the search
 	// takes. Zero is no bound.
 	Depth, States int
@@ -29,6 +28,31 @@ type Options struct {
 	Partial bool
 	// Progress is called about each second; nil: it is not.
 	Progress func(Progress)
+}
+
+// Search is a way to search.
+type Search uint8
+
+// The searches. All of them have the same verdicts.
+const (
+	// BreadthFirst goes through global states level by level. Runs are shortest.
+	BreadthFirst Search = iota
+	// DepthFirst goes through global states with a stack. It is for large models with a violation
+	// that is far from the start; runs are not the shortest.
+	DepthFirst
+	// Local goes through the local states of each node, over one network that only grows (LMC,
+	// section 4). Where their combinations could violate a property, it searches for a run. It is
+	// for models whose properties have small views: then few combinations are left, or none. It
+	// knows no Eventually, and has no end where the number of a node's local states has no bound.
+	Local
+)
+
+func (s Search) String() string {
+	names := [...]string{BreadthFirst: "breadth-first", DepthFirst: "depth-first", Local: "local"}
+	if int(s) >= len(names) {
+		return fmt.Sprintf("search %d", uint8(s))
+	}
+	return names[s]
 }
 
 // DefaultMemory is the bound on memory, in bytes, if none is given.
@@ -72,6 +96,9 @@ type Result struct {
 	// Locals and Messages are how many local states and messages there are, Handlers how often a
 	// handler had to run: once for each local state and event.
 	Locals, Messages, Handlers int
+	// Combinations is how many combinations of views a local search has judged, Searches how often
+	// it has looked for a run. States and Transitions are those of these searches.
+	Combinations, Searches int
 }
 
 // String is the result in one line.
@@ -111,8 +138,14 @@ func Check(m *Model, o Options) (*Result, error) {
 		return nil, err
 	}
 	start := time.Now()
+	switch {
+	case o.Search > Local:
+		return nil, fmt.Errorf("there is no %v: choose one of the constants", o.Search)
+	case o.Search == Local:
+		return checkLocally(machine, o, start)
+	}
 	c := newConfig(machine)
-	c.DepthFirst, c.Depth, c.Workers = o.DepthFirst, o.Depth, o.Workers
+	c.DepthFirst, c.Depth, c.Workers = o.Search == DepthFirst, o.Depth, o.Workers
 	if c.Workers <= 0 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -132,13 +165,18 @@ func Check(m *Model, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
+	r.conclude()
+	return r, nil
+}
+
+// conclude sets the verdict.
+func (r *Result) conclude() {
 	switch {
 	case r.Violation != nil, r.Reason == "" && len(r.Unreached) > 0:
 		r.Verdict = Violated
 	case r.Reason == "":
 		r.Verdict = Holds
 	}
-	return r, nil
 }
 
 // newConfig is a search without bounds.

@@ -47,8 +47,8 @@ func newMachine(m *Model) (*machine, error) {
 	return machine, nil
 }
 
-// local is a local state: a node, with what is kept beside it.
-type local struct {
+// localState is a local state: a node, with what is kept beside it.
+type localState struct {
 	node   Node
 	down   bool
 	timers []string // images, sorted
@@ -63,7 +63,7 @@ func (m *machine) imageOf(node Node) ([]byte, error) {
 }
 
 // encode writes whether the node is down, its timers, and the node.
-func (m *machine) encode(l local) ([]byte, error) {
+func (m *machine) encode(l localState) ([]byte, error) {
 	// The first byte says whether the node is down, the second how many timers are set.
 	state := []byte{0}
 	if l.down {
@@ -79,7 +79,7 @@ func (m *machine) encode(l local) ([]byte, error) {
 }
 
 // decode makes a new node.
-func (m *machine) decode(id int, state []byte) (l local, err error) {
+func (m *machine) decode(id int, state []byte) (l localState, err error) {
 	l.down = state[0] == 1
 	count, n := binary.Uvarint(state[1:])
 	state = state[1+n:]
@@ -187,7 +187,11 @@ func (m *machine) run(call table.Call, plan []int) (effect table.Effect, env *En
 		return effect, nil, err
 	}
 	env = &Env{id: ID(call.Node), machine: m, timers: l.timers, plan: plan}
-	effect.Failure = m.guarded(env, func() { err = m.handle(&l, env, call) })
+	if call.Kind == table.Start && m.model.LateStart {
+		l.down = true
+	} else {
+		effect.Failure = m.guarded(env, func() { err = m.handle(&l, env, call) })
+	}
 	// An error of the model has unwound the handler like a panic.
 	if env.err != nil {
 		return effect, env, env.err
@@ -252,7 +256,7 @@ func shortPath(path string) string {
 var errMethod = errors.New("the type of the node has changed: keep it, and change what it points to")
 
 // handle calls the method for an event.
-func (m *machine) handle(l *local, env *Env, call table.Call) error {
+func (m *machine) handle(l *localState, env *Env, call table.Call) error {
 	switch call.Kind {
 	case table.Start, table.Restart:
 		l.down = false

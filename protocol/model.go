@@ -9,6 +9,9 @@ type Model struct {
 	Nodes []Node
 	// Names are what the nodes are called in charts; they may be left out.
 	Names []string
+	// LateStart: each node starts at any time, and not all of them at once at the beginning. What
+	// is sent to one that has not started waits.
+	LateStart bool
 	// Network is Unordered if it is not set.
 	Network Network
 	// Faults are those that may happen in one run. The zero value is none.
@@ -51,6 +54,9 @@ type Faults struct {
 	Crashes int
 }
 
+// maxNodes is how many nodes a model may have: each has a bit.
+const maxNodes = 64
+
 // Any is a number of faults without a bound.
 const Any = -1
 
@@ -61,6 +67,8 @@ func (m *Model) check() error {
 		return fmt.Errorf("the model has no nodes: give it some")
 	case len(m.Names) > 0 && len(m.Names) != len(m.Nodes):
 		return fmt.Errorf("the model has %d nodes and %d names: name all or none", len(m.Nodes), len(m.Names))
+	case len(m.Nodes) > maxNodes:
+		return fmt.Errorf("the model has %d nodes: leave some out, %d are the most", len(m.Nodes), maxNodes)
 	case m.Network > Duplicating:
 		return fmt.Errorf("the model has the %v: choose one of the constants", m.Network)
 	case min(m.Faults.Drops, m.Faults.Duplicates, m.Faults.Crashes) < Any:

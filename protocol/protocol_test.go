@@ -173,7 +173,7 @@ func TestBounds(t *testing.T) {
 	grow := func(c *counter, _ *Env, _ any) { c.N++ }
 	for want, o := range map[string]Options{
 		"bound on the depth":    {Depth: 10},
-		"depth was":             {Depth: 10, DepthFirst: true},
+		"depth was":             {Depth: 10, Search: DepthFirst},
 		"bound of 5000 states":  {States: 5000},
 		"time of 50ms":          {Time: 50 * time.Millisecond},
 		"bound of 1 MB of memo": {Memory: 1 << 20},

@@ -3,7 +3,9 @@ package protocol
 import (
 	"flag"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -43,7 +45,7 @@ func TestTwin(t *testing.T) {
 		m := s.model()
 		properties := m.Properties
 		m.Properties = nil
-		for _, o := range []Options{{Workers: workers}, {DepthFirst: true}} {
+		for _, o := range []Options{{Workers: workers}, {Search: DepthFirst}} {
 			r, err := Check(m, o)
 			if err != nil {
 				t.Fatal(err)
@@ -79,5 +81,112 @@ func checkProperty(t *rapid.T, m *Model, want int, o Options) {
 	again, err := replay(m, r.Violation.Run)
 	if err != nil || again.What != r.Violation.What || again.Chart != r.Violation.Chart {
 		t.Fatalf("replay: %+v, error %v; the violation was %+v", again, err, r.Violation)
+	}
+}
+
+// TestLocalTwin: the local search has the verdicts of the twin, and runs that can be repeated. So
+// candidates that no run leads to are told from those that one does, in all networks.
+func TestLocalTwin(t *testing.T) {
+	candidates := 0
+	checkSpecs(t, func(t *rapid.T, s *spec, twin *twin) {
+		m := s.model()
+		properties := m.Properties
+		for i, isViolated := range []bool{twin.bad >= 0, !twin.good} {
+			m.Properties = properties[i : i+1]
+			r, err := Check(m, Options{Search: Local})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]Verdict{true: Violated, false: Holds}[isViolated]; r.Verdict != want {
+				t.Fatalf("%v; want %v", r, want)
+			}
+			if r.Verdict == Holds && i == 0 {
+				candidates += r.Searches
+			}
+			if r.Violation == nil {
+				continue
+			}
+			if again, err := replay(m, r.Violation.Run); err != nil || again.What != r.Violation.What {
+				t.Fatalf("replay: %+v, error %v; the violation was %+v", again, err, r.Violation)
+			}
+		}
+	})
+	if candidates == 0 {
+		t.Error("no candidate was refuted")
+	}
+	t.Logf("%d candidates refuted", candidates)
+}
+
+// TestLocalFailures: steps that fail, at the start and later, and assertions of one node are found
+// if a run leads to them.
+func TestLocalFailures(t *testing.T) {
+	type two struct{ a, b Node }
+	fail := func(c *counter, e *Env, message any) {
+		if message == "go" {
+			c.N++
+			e.Send(1-e.ID(), c.N)
+			return
+		}
+		// Only the other node can send 2, after it has sent 1.
+		e.Assert(message != c.Extra, "bad")
+	}
+	for name, c := range map[string]struct {
+		nodes two
+		want  Verdict
+	}{
+		"reached":     {two{&counter{Most: 2, On: fail}, &counter{On: fail, Extra: 2}}, Violated},
+		"not reached": {two{&counter{Most: 2, On: fail}, &counter{On: fail, Extra: 3}}, Holds},
+	} {
+		m := &Model{Nodes: []Node{c.nodes.a, c.nodes.b}}
+		r, err := Check(m, Options{Search: Local})
+		if err != nil || r.Verdict != c.want {
+			t.Errorf("%s: %v, error %v; want %v", name, r, err, c.want)
+		}
+	}
+	local := Assertion("small", func(_ ID, n Node) bool { return n.(*counter).N < 2 })
+	grow := func(c *counter, _ *Env, _ any) { c.N++ }
+	if r, err := Check(one(3, grow, local), Options{Search: Local}); err != nil || r.Violation.Steps != 2 {
+		t.Errorf("%v, error %v; want a violation after 2 steps", r, err)
+	}
+	if r, err := Check(&Model{Nodes: []Node{failsAtStart{}}}, Options{Search: Local}); err != nil ||
+		r.Verdict != Violated {
+		t.Errorf("%v, error %v; want a violation at the start", r, err)
+	}
+	if r, err := Check(one(1<<40, grow), Options{Search: Local, Time: 20 * time.Millisecond}); err != nil ||
+		r.Verdict != Unknown {
+		t.Errorf("%v, error %v; want unknown", r, err)
+	}
+	end := Eventually("end", Whole, func([]Node) bool { return true })
+	wantSearchError(t, one(1, grow, end), Options{Search: Local}, "looks at no ends of runs")
+	wantSearchError(t, one(1, grow), Options{Search: 9}, "there is no search 9")
+}
+
+// failsAtStart is a node that fails at once.
+type failsAtStart struct{}
+
+func (failsAtStart) Receive(*Env, ID, any) {}
+func (failsAtStart) Start(env *Env)        { env.Assert(false, "never") }
+
+func wantSearchError(t *testing.T, m *Model, o Options, want string) {
+	t.Helper()
+	if r, err := Check(m, o); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, error %v; want %q", r, err, want)
+	}
+}
+
+// lateNode says when it has started.
+type lateNode struct{ Up bool }
+
+func (n *lateNode) Receive(*Env, ID, any) {}
+func (n *lateNode) Start(*Env)            { n.Up = true }
+
+// TestLateStart: nodes start one by one, in any order.
+func TestLateStart(t *testing.T) {
+	m := &Model{Nodes: []Node{&lateNode{}, &lateNode{}, &lateNode{}}}
+	for late, states := range map[bool]int{false: 1, true: 8} {
+		m.LateStart = late
+		if r := Test(t, m, Options{}); r.States != states {
+			t.Errorf("late %v: %v; want %d states", late, r, states)
+		}
 	}
 }

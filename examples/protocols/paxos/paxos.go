@@ -41,15 +41,11 @@ type (
 	Learn struct{ Vote Vote }
 )
 
-// Init and Propose are what the application calls.
-type (
-	Init    struct{}
-	Propose struct{ Value int }
-)
+// Propose is what the application calls.
+type Propose struct{ Value int }
 
 // Node is a proposer, an acceptor and a learner.
 type Node struct {
-	Started   bool
 	Proposals []int // values still to be proposed
 
 	// The proposer. Promises are nil if it does not wait for any.
@@ -73,7 +69,7 @@ type Node struct {
 func (n *Node) Receive(env *protocol.Env, from protocol.ID, message any) {
 	switch m := message.(type) {
 	case Prepare:
-		if !m.Ballot.Less(n.Promised) {
+		if n.Promised.Less(m.Ballot) {
 			n.Promised = m.Ballot
 			env.Send(from, Promise{m.Ballot, n.Last})
 		}
@@ -100,8 +96,8 @@ func (n *Node) promised(env *protocol.Env, from protocol.ID, m Promise) {
 	}
 	// A value that may be chosen already is that of the highest ballot.
 	var highest Vote
-	for _, vote := range n.Promises {
-		if highest.Ballot.Less(vote.Ballot) {
+	for id := range protocol.ID(env.Nodes()) {
+		if vote := n.Promises[id]; highest.Ballot.Less(vote.Ballot) {
 			highest = vote
 		}
 	}
@@ -137,34 +133,26 @@ func sendAll(env *protocol.Env, message any) {
 	}
 }
 
-// Actions are to initialise, and then to propose.
+// Actions are to propose the next value.
 func (n *Node) Actions() []any {
-	switch {
-	case !n.Started:
-		return []any{Init{}}
-	case len(n.Proposals) > 0:
-		return []any{Propose{n.Proposals[0]}}
+	if len(n.Proposals) == 0 {
+		return nil
 	}
-	return nil
+	return []any{Propose{n.Proposals[0]}}
 }
 
 // Act does what the application calls.
 func (n *Node) Act(env *protocol.Env, action any) {
-	propose, ok := action.(Propose)
-	if !ok {
-		n.Started = true
-		return
-	}
 	n.Proposals = n.Proposals[1:]
 	n.Ballot = Ballot{n.Ballot.Round + 1, env.ID()}
-	n.Value = propose.Value
+	n.Value = action.(Propose).Value
 	n.Promises = map[protocol.ID]Vote{}
 	sendAll(env, Prepare{n.Ballot})
 }
 
 // Model has so many nodes, of which some propose one value each: node i proposes i+1.
 func Model(nodes, proposers int) *protocol.Model {
-	m := &protocol.Model{Properties: []protocol.Property{
+	m := &protocol.Model{LateStart: true, Properties: []protocol.Property{
 		protocol.Always("at most one value is chosen", chosen, agree),
 		protocol.Sometimes("all nodes learn a value", chosen, func(values []int) bool {
 			return !slices.Contains(values, 0)

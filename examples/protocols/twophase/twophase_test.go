@@ -10,7 +10,7 @@ import (
 // search.
 func TestModel(t *testing.T) {
 	for resources, states := range map[int]int{3: 288, 5: 8832} {
-		for _, o := range []protocol.Options{{Workers: 1}, {Workers: 4}, {DepthFirst: true}} {
+		for _, o := range []protocol.Options{{Workers: 1}, {Workers: 4}, {Search: protocol.DepthFirst}} {
 			if r := protocol.Test(t, Model(resources), o); r.States != states {
 				t.Errorf("%d resource managers: %d states, want %d", resources, r.States, states)
 			}

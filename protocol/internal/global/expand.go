@@ -33,6 +33,7 @@ type expander struct {
 	config    *Config
 	reader    *table.Reader
 	cur, next state
+	gone      []int // the index of a message that is delivered
 }
 
 // expand calls visit for each transition from cur. Next is then the state that it leads to. The
@@ -42,14 +43,21 @@ type expander struct {
 //   - quorum transitions, with each set of messages that they accept
 //   - the arrival of each message: once, and, as faults, once more, or not at all
 func (w *expander) expand(visit func(Step) error) error {
+	selected := ^uint64(0)
+	if w.config.Select != nil {
+		selected = w.config.Select(w.cur.locals, w.cur.messages)
+	}
 	// What nodes do by themselves comes first, then messages in the order of the state.
 	for node, local := range w.cur.locals {
+		if selected>>node&1 == 0 {
+			continue
+		}
 		if err := w.ownEvents(node, local, visit); err != nil {
 			return err
 		}
 	}
 	for i, m := range w.cur.messages {
-		if w.canArrive(i) {
+		if selected>>w.reader.Message(m).To&1 != 0 && w.canArrive(i) {
 			if err := w.arrival(i, m, visit); err != nil {
 				return err
 			}
@@ -105,8 +113,9 @@ func (w *expander) arrival(i int, m table.Message, visit func(Step) error) error
 		return err
 	}
 	step := Step{Kind: table.Deliver, Node: node, Message: m}
-	gone := [1]int{i}
-	if err := w.outcomes(e, step, gone[:], visit); err != nil {
+	gone := append(w.gone[:0], i)
+	w.gone = gone
+	if err := w.outcomes(e, step, gone, visit); err != nil {
 		return err
 	}
 	// What stays anyway need not be duplicated, and is never lost for good.
@@ -120,7 +129,7 @@ func (w *expander) arrival(i int, m table.Message, visit func(Step) error) error
 		}
 	}
 	if w.cur.left.Drops != 0 {
-		w.move(node, w.cur.locals[node], gone[:], nil)
+		w.move(node, w.cur.locals[node], gone, nil)
 		w.next.left.Drops = spent(w.cur.left.Drops)
 		return visit(Step{Fault: Drop, Kind: table.Deliver, Node: node, Message: m})
 	}
@@ -131,6 +140,9 @@ func (w *expander) arrival(i int, m table.Message, visit func(Step) error) error
 func (w *expander) outcomes(e *table.Entry, step Step, gone []int, visit func(Step) error) error {
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
+		if w.config.Within != nil && o.Failure == "" && !w.config.Within(step.Node, o.Next) {
+			continue
+		}
 		step.Choice, step.Outcome = i, o
 		w.move(step.Node, o.Next, gone, o.Sent)
 		if step.Fault == Duplicate {

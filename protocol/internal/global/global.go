@@ -27,6 +27,10 @@ type Config struct {
 	// JudgeEnd judges a state in which nothing can happen any more. It returns the property that is
 	// violated, or a negative number. Nil: there is nothing to judge.
 	JudgeEnd func(classes []uint32) int
+	// Select says which nodes' transitions are enough to explore in a state, as bits. Within says
+	// whether a state with this local state is of interest; others are left out. Nil: all.
+	Select func(locals []table.Local, messages []table.Message) uint64
+	Within func(node int, local table.Local) bool
 	// DepthFirst searches with a stack, with one worker.
 	DepthFirst bool
 	// Depth bounds the steps of a run. Zero is no bound.

@@ -95,7 +95,8 @@ func (w *worker) visit(step Step) error {
 	w.counted++
 	if step.Outcome != nil && step.Outcome.Failure != "" {
 		violation := Violation{Property: -1, Failure: step.Outcome.Failure}
-		return w.end(&finding{violation, w.at, &step}, "", nil)
+		failed := step // so that others stay on the stack
+		return w.end(&finding{violation, w.at, &failed}, "", nil)
 	}
 	// A handler has returned, or none has run.
 	w.packed = w.pack(w.packed[:0], &w.next)
