@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,7 +92,7 @@ func (m *machine) notes(t *table.Table, s global.Step, from table.Local) (notes 
 	if err != nil {
 		return nil, err
 	}
-	notes = show.Changes(before.node, after.node)
+	notes = show.Changes(summary(before.node), summary(after.node))
 	for _, timer := range after.timers {
 		// A timer that fires is gone, which the text of the step says.
 		if !slices.Contains(before.timers, timer) {
@@ -107,8 +108,24 @@ func (m *machine) notes(t *table.Table, s global.Step, from table.Local) (notes 
 	return notes, nil
 }
 
+// summary is what charts show of a node: all of it, if the node does not say.
+func summary(node Node) any {
+	if s, ok := node.(Summarizer); ok {
+		return s.Summary()
+	}
+	return node
+}
+
 // groupSent joins equal messages to several nodes.
 func (m *machine) groupSent(t *table.Table, sent []table.Message) (groups []string) {
+	// Numbers depend on what was met before, so the order is another one.
+	if m.model.Network != Ordered {
+		sent = slices.Clone(sent)
+		slices.SortFunc(sent, func(a, b table.Message) int {
+			x, y := t.Message(a), t.Message(b)
+			return cmp.Or(cmp.Compare(m.show(x.Image), m.show(y.Image)), cmp.Compare(x.To, y.To))
+		})
+	}
 	var bodies []string
 	for _, number := range sent {
 		message := t.Message(number)

@@ -114,6 +114,14 @@ type Message struct {
 	Body any
 }
 
+// Summarizer is a node of which charts show less than all. It is for nodes with much inside, such
+// as those of a library.
+type Summarizer interface {
+	Node
+	// Summary is what a person wants to know of the node. Charts show what changes in it.
+	Summary() any
+}
+
 // Stater is a node that images itself, which is faster than reflection.
 type Stater interface {
 	Node

@@ -51,29 +51,6 @@ func compileInterface(c *codec) {
 	}
 }
 
-// compileFunction images functions by identity. What a closure holds is not seen.
-func compileFunction(c *codec) {
-	c.encode = func(e *encoding, p unsafe.Pointer) {
-		// A function is a pointer to its code and what it has captured.
-		function := *(*unsafe.Pointer)(p)
-		if function == nil {
-			e.out = append(e.out, tagNil)
-			return
-		}
-		number, ok := e.images.fixedNumber(fixed{function, c.typ}, true)
-		if !ok {
-			e.fail(errFunction)
-			return
-		}
-		e.uint(uint64(number) + 1)
-	}
-	c.decode = func(d *decoding, p unsafe.Pointer) {
-		if number := d.uint(); number != 0 {
-			*(*unsafe.Pointer)(p) = d.images.fixedPointer(number-1, c.typ)
-		}
-	}
-}
-
 // entry is one of a map: the bytes of its key, and where the value is.
 type entry struct {
 	key   []byte

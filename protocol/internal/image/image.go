@@ -13,7 +13,8 @@
 //     number of memory that came before, plus 3
 //   - a slice is like a pointer, with the length after the 1; an empty one is 2, and 0
 //   - a map is like a pointer, with its entries in the order of the images of their keys
-//   - a function is its number, from 1; nil is 0
+//   - a function is its number, from 2; nil is 0; a method with its receiver, such as node.tick, is
+//     1, the number of the method, and the receiver
 //
 // If slices share memory in part, the image begins with a 0, which no other image does. Then each
 // pointer and slice is a region, as above, and its place in it: offset, length and capacity.
@@ -39,8 +40,11 @@ type Images struct {
 	// types are those of values in interfaces.
 	types       []*codec
 	typeNumbers map[reflect.Type]int
-	sealed      bool
-	encodings   sync.Pool
+	// methods are those of method values, by their code.
+	methods    map[uintptr]*method
+	methodList []*method
+	sealed     bool
+	encodings  sync.Pool
 }
 
 // fixed is a constant or a function. Its type is a part of it: a struct and its first field have
@@ -55,7 +59,7 @@ type fixed struct {
 func New(constants ...any) (*Images, error) {
 	m := &Images{
 		codecs: map[reflect.Type]*codec{}, fixed: map[fixed]int{},
-		typeNumbers: map[reflect.Type]int{},
+		typeNumbers: map[reflect.Type]int{}, methods: map[uintptr]*method{},
 	}
 	for _, c := range constants {
 		v := reflect.ValueOf(c)
@@ -68,7 +72,7 @@ func New(constants ...any) (*Images, error) {
 }
 
 // Seal says that all functions are known. From now on a new one is an error, since a function that
-// is made later may carry state that has no image.
+// is made later may carry state that has no image. Those that carry none are known at any time.
 func (m *Images) Seal() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,7 +164,7 @@ func (m *Images) fixedNumber(f fixed, mayAdd bool) (n int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// Locations of time are few, and made by the standard library; they are known at any time.
-	if m.sealed && f.typ.Kind() == reflect.Func {
+	if m.sealed && f.typ.Kind() == reflect.Func && !isDeclared(codeOf(f.p)) {
 		return 0, false
 	}
 	return m.fix(f), true

@@ -166,6 +166,77 @@ func TestConstants(t *testing.T) {
 	}
 }
 
+// machine keeps functions as libraries do: what to do next, and with whom.
+type machine struct {
+	ticks int
+	tick  func()
+	next  func(*machine)
+	peer  *machine
+}
+
+func (m *machine) count()      { m.ticks++ }
+func (m *machine) countTwice() { m.ticks += 2 }
+func declared(m *machine)      { m.tick = m.countTwice }
+
+// TestFunctions: method values and declared functions may be made at any time. A copy of a method
+// value has the copy as its receiver.
+func TestFunctions(t *testing.T) {
+	m := images(t)
+	m.Seal()
+	first := &machine{next: declared, peer: &machine{}}
+	first.tick, first.peer.tick = first.count, first.count
+	copied := again(t, m, first)
+	copied.tick()
+	copied.next(copied)
+	copied.peer.tick()
+	copied.tick()
+	if first.ticks != 0 || copied.ticks != 4 {
+		t.Errorf("%d and %d ticks; want none, and 4", first.ticks, copied.ticks)
+	}
+	// What a method value has as its receiver is seen, and which method it is.
+	second := &machine{next: declared, peer: &machine{}}
+	second.tick, second.peer.tick = second.count, second.peer.count
+	third := &machine{next: declared, peer: &machine{}}
+	third.tick, third.peer.tick = third.countTwice, third.count
+	seen := map[string]bool{}
+	for _, x := range []*machine{first, second, third} {
+		image, err := m.Append(nil, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[string(image)] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("%d images of three", len(seen))
+	}
+}
+
+// TestFunctionsRefused: whatever else has captured something is refused once the check has begun.
+func TestFunctionsRefused(t *testing.T) {
+	m := images(t)
+	m.Seal()
+	x := &machine{}
+	value := machineValue{}
+	for name, f := range map[string]func(){
+		"literal":             func() { x.ticks++ },
+		"inlined literal":     func() { x.count() },
+		"receiver no pointer": value.method,
+		"interface":           counted(x).count,
+		"reflection":          reflect.ValueOf(&bytes.Buffer{}).MethodByName("Reset").Interface().(func()),
+		"unknown receiver":    (&bytes.Buffer{}).Reset,
+	} {
+		if _, err := m.Append(nil, &machine{tick: f}); err == nil {
+			t.Errorf("%s: not refused", name)
+		}
+	}
+}
+
+type machineValue struct{ ticks [3]int }
+
+func (m machineValue) method() { _ = m.ticks }
+
+type counted interface{ count() }
+
 // TestRefused: what has no image is named.
 func TestRefused(t *testing.T) {
 	type node struct {
