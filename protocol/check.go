@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/local"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -15,6 +16,11 @@ import (
 type Options struct {
 	// Search is BreadthFirst if it is not set.
 	Search Search
+	// Reduce leaves out orders of steps that make no difference: partial-order reduction by
+	// stubborn sets. Verdicts stay the same; runs need not be shortest any more. What is
+	// independent of what follows from the local search, which comes first. Local is reduced
+	// anyway.
+	Reduce bool
 	// Depth bounds the steps of a run, States how many states there are, Time how long the search
 	// takes. Zero is no bound.
 	Depth, States int
@@ -152,7 +158,13 @@ func Check(m *Model, o Options) (*Result, error) {
 	if c.DepthFirst {
 		c.Workers = 1
 	}
-	c.Stop = newBounds(o, start).stop
+	bounds := newBounds(o, start)
+	c.Stop = bounds.stop
+	if o.Reduce {
+		if reason, err := reduce(machine, &c, bounds); err != nil || reason != "" {
+			return &Result{Reason: reason}, err
+		}
+	}
 	found, err := global.Search(c)
 	if err != nil {
 		return nil, err
@@ -177,6 +189,23 @@ func (r *Result) conclude() {
 	case r.Reason == "":
 		r.Verdict = Holds
 	}
+}
+
+// reduce has a search explore stubborn sets only. A reason says why the fixpoint was not complete.
+func reduce(m *machine, c *global.Config, b *bounds) (reason string, err error) {
+	fixpoint, reason, err := explore(c, b)
+	if err != nil || reason != "" {
+		return reason, err
+	}
+	// Eventually is about the ends of runs, which no reduction loses.
+	judged := m.judge.has(always, sometimes)
+	isVisible := func(node int, from, to table.Local) bool {
+		was, is := c.Table.State(node, from), c.Table.State(node, to)
+		return judged && was.Class != is.Class || is.Failure != ""
+	}
+	c.Proviso = true
+	c.Select = local.NewStubborn(fixpoint, c.Table.Senders(), c.Faults.Drops != 0, isVisible).Select
+	return "", nil
 }
 
 // newConfig is a search without bounds.

@@ -36,8 +36,8 @@ func (m *machine) chart(t *table.Table, first []table.Local, steps []global.Step
 	var lines []show.Step
 	for _, s := range steps {
 		line := show.Step{Node: s.Node, Text: m.describeStep(t, locals, s), Lost: s.Fault == global.Drop}
-		for _, message := range messagesOf(s) {
-			line.From = append(line.From, t.Message(message).From)
+		for _, sent := range bySender(t, messagesOf(s)) {
+			line.From = append(line.From, sent.From)
 		}
 		// A message that is lost changes no node.
 		if s.Outcome != nil {
@@ -62,8 +62,8 @@ func (m *machine) describeStep(t *table.Table, locals []table.Local, s global.St
 	case s.Kind == table.Gather:
 		here := t.State(s.Node, locals[s.Node])
 		text = m.describeOwn(s.Node, here.Image, s.Kind, s.Index) + ":"
-		for _, message := range s.Set {
-			text += " " + m.show(t.Message(message).Image)
+		for _, sent := range bySender(t, s.Set) {
+			text += " " + m.show(sent.Image)
 		}
 	default:
 		// The index of a step is that of the event; timers and actions are numbered by themselves.
@@ -80,6 +80,16 @@ func (m *machine) describeStep(t *table.Table, locals []table.Local, s global.St
 		text += fmt.Sprintf(", choosing %v", s.Outcome.Choices)
 	}
 	return text
+}
+
+// bySender are the messages of a set, of which each has another sender.
+func bySender(t *table.Table, set []table.Message) []table.Sent {
+	list := make([]table.Sent, len(set))
+	for i, number := range set {
+		list[i] = t.Message(number)
+	}
+	slices.SortFunc(list, func(a, b table.Sent) int { return a.From - b.From })
+	return list
 }
 
 // notes list what a handler has done: changes of the node, messages, a failure.
@@ -127,8 +137,17 @@ func (m *machine) groupSent(t *table.Table, sent []table.Message) (groups []stri
 		})
 	}
 	var bodies []string
-	for _, number := range sent {
-		message := t.Message(number)
+	list := make([]table.Sent, len(sent))
+	for i, number := range sent {
+		list[i] = t.Message(number)
+	}
+	// Numbers differ from search to search; the order of sending is kept where it counts.
+	if m.model.Network != Ordered {
+		slices.SortStableFunc(list, func(a, b table.Sent) int {
+			return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(m.show(a.Image), m.show(b.Image)))
+		})
+	}
+	for _, message := range list {
 		body, to := m.show(message.Image), m.model.name(message.To)
 		// A broadcast is one line.
 		if i := slices.Index(bodies, body); i >= 0 {

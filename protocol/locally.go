@@ -54,13 +54,18 @@ func checkLocally(m *machine, o Options, start time.Time) (*Result, error) {
 	return r, nil
 }
 
+// explore computes the fixpoint of a search within its bounds.
+func explore(c *global.Config, b *bounds) (f *local.Fixpoint, reason string, err error) {
+	return local.Explore(local.Config{
+		Table: c.Table, Nodes: c.Nodes, Crashes: c.Faults.Crashes != 0,
+		Stop: func(int) string { return b.stop(global.Progress{}) },
+	})
+}
+
 // run goes through the kinds of candidates until one is a violation.
 func (s *locally) run() (err error) {
 	// What does not depend on a property comes first: it is the most of the work.
-	s.fixpoint, s.result.Reason, err = local.Explore(local.Config{
-		Table: s.config.Table, Nodes: s.config.Nodes, Crashes: s.config.Faults.Crashes != 0,
-		Stop: func(int) string { return s.bounds.stop(global.Progress{}) },
-	})
+	s.fixpoint, s.result.Reason, err = explore(&s.config, s.bounds)
 	if err != nil || s.result.Reason != "" {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -296,7 +297,7 @@ func (m *machine) handle(l *localState, env *Env, call table.Call) error {
 	return nil
 }
 
-// messages decodes the messages of a call.
+// messages decodes the messages of a call, in the order of their senders, which all differ.
 func (m *machine) messages(call table.Call) (set []Message, err error) {
 	for _, sent := range call.Messages {
 		body, err := m.images.Decode(sent.Image)
@@ -305,6 +306,7 @@ func (m *machine) messages(call table.Call) (set []Message, err error) {
 		}
 		set = append(set, Message{ID(sent.From), body})
 	}
+	slices.SortFunc(set, func(a, b Message) int { return int(a.From - b.From) })
 	return set, nil
 }
 

@@ -104,7 +104,7 @@ type Quorum struct {
 	Size int
 	// Enough says whether exactly these messages are accepted. Nil: any set of the right size is.
 	Enough func(set []Message) bool
-	// Handle handles them. They are in the order of their numbers, on which nothing should depend.
+	// Handle handles them. They are in the order of their senders.
 	Handle func(env *Env, set []Message)
 }
 

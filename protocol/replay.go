@@ -141,8 +141,8 @@ func (w *walker) step(pick func([]choice) (int, error)) error {
 	for i, s := range steps {
 		text := fmt.Sprintf("%d %d %s", s.Node, s.Kind, w.machine.describeStep(w.table, locals, s))
 		// Equal messages of different senders are different steps.
-		for _, message := range messagesOf(s) {
-			text += fmt.Sprintf(" %d", w.table.Message(message).From)
+		for _, sent := range bySender(w.table, messagesOf(s)) {
+			text += fmt.Sprintf(" %d", sent.From)
 		}
 		choices = append(choices, choice{text: text, state: states[i], step: s})
 	}

@@ -117,6 +117,42 @@ func TestLocalTwin(t *testing.T) {
 	t.Logf("%d candidates refuted", candidates)
 }
 
+// TestReducedTwin: a reduced search has the verdicts of the twin, and mostly fewer states. At the
+// ends of runs nothing is left out at all.
+func TestReducedTwin(t *testing.T) {
+	whole, reduced := 0, 0
+	checkSpecs(t, func(t *rapid.T, s *spec, twin *twin) {
+		m := s.model()
+		properties := m.Properties
+		o := Options{Reduce: true, Workers: rapid.IntRange(1, 3).Draw(t, "workers")}
+		if rapid.Bool().Draw(t, "depth-first") {
+			o.Search = DepthFirst
+		}
+		for i, isViolated := range []bool{twin.bad >= 0, !twin.good, twin.ended >= 0} {
+			m.Properties = properties[i : i+1]
+			r, err := Check(m, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]Verdict{true: Violated, false: Holds}[isViolated]; r.Verdict != want {
+				t.Fatalf("%s: %v; want %v", properties[i].Name(), r, want)
+			}
+			if r.Violation == nil {
+				reduced += r.States
+				whole += len(twin.steps)
+				continue
+			}
+			if again, err := replay(m, r.Violation.Run); err != nil || again.What != r.Violation.What {
+				t.Fatalf("replay: %+v, error %v; the violation was %+v", again, err, r.Violation)
+			}
+		}
+	})
+	t.Logf("%d states of %d", reduced, whole)
+	if reduced >= whole {
+		t.Errorf("%d states of %d: nothing was reduced", reduced, whole)
+	}
+}
+
 // TestLocalFailures: steps that fail, at the start and later, and assertions of one node are found
 // if a run leads to them.
 func TestLocalFailures(t *testing.T) {

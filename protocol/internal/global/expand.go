@@ -43,13 +43,15 @@ type expander struct {
 //   - quorum transitions, with each set of messages that they accept
 //   - the arrival of each message: once, and, as faults, once more, or not at all
 func (w *expander) expand(visit func(Step) error) error {
-	selected := ^uint64(0)
-	if w.config.Select != nil {
-		selected = w.config.Select(w.cur.locals, w.cur.messages)
-	}
+	return w.expandNodes(^uint64(0), visit)
+}
+
+// expandNodes visits the transitions of some nodes only, which are given as bits. The arrival of a
+// message is a transition of its receiver.
+func (w *expander) expandNodes(nodes uint64, visit func(Step) error) error {
 	// What nodes do by themselves comes first, then messages in the order of the state.
 	for node, local := range w.cur.locals {
-		if selected>>node&1 == 0 {
+		if nodes>>node&1 == 0 {
 			continue
 		}
 		if err := w.ownEvents(node, local, visit); err != nil {
@@ -57,7 +59,7 @@ func (w *expander) expand(visit func(Step) error) error {
 		}
 	}
 	for i, m := range w.cur.messages {
-		if selected>>w.reader.Message(m).To&1 != 0 && w.canArrive(i) {
+		if nodes>>w.reader.Message(m).To&1 != 0 && w.canArrive(i) {
 			if err := w.arrival(i, m, visit); err != nil {
 				return err
 			}

@@ -29,8 +29,12 @@ type Config struct {
 	JudgeEnd func(classes []uint32) int
 	// Select says which nodes' transitions are enough to explore in a state, as bits. Within says
 	// whether a state with this local state is of interest; others are left out. Nil: all.
-	Select func(locals []table.Local, messages []table.Message) uint64
+	Select func(locals []table.Local, messages []table.Message, canArrive func(i int) bool) uint64
 	Within func(node int, local table.Local) bool
+	// Proviso: a state from which the selected transitions lead only to states that are expanded
+	// already is expanded in full. So no transition is put off for ever in a cycle (Bosnacki,
+	// Holzmann: "Improving Spin's Partial-Order Reduction for Breadth-First Search", SPIN 2005).
+	Proviso bool
 	// DepthFirst searches with a stack, with one worker.
 	DepthFirst bool
 	// Depth bounds the steps of a run. Zero is no bound.
@@ -80,6 +84,7 @@ type Violation struct {
 type search struct {
 	*Config
 	set         *space.Set
+	levelEnd    []uint64 // by shard: states from there on are not expanded yet
 	transitions atomic.Int64
 	reached     atomic.Uint64
 	depth       int
@@ -166,6 +171,7 @@ func (s *search) breadthFirst() error {
 			}
 			from[shard] = end
 		}
+		s.levelEnd = from
 		if len(level) == 0 {
 			s.depth--
 			return nil

@@ -20,7 +20,10 @@ type worker struct {
 	counted  int64 // transitions that the search does not know of yet
 	// visitor is what visit is as a function, made once.
 	visitor func(Step) error
-	steps   int // transitions from cur
+	steps   int  // transitions from cur
+	leadsOn bool // one of them leads to a state that is to be expanded
+	// arrivable is what canArrive is as a function, made once.
+	arrivable func(int) bool
 	// reached is called for each new state; it may be nil.
 	reached func(space.Ref)
 	// isAgain says of a state that was visited before whether it has to be expanded again.
@@ -31,7 +34,7 @@ type worker struct {
 func (s *search) newWorker() *worker {
 	w := &worker{search: s, judged: map[string]Judgement{}}
 	w.expander = expander{config: s.Config, reader: table.NewReader(s.Table)}
-	w.visitor = w.visit
+	w.visitor, w.arrivable = w.visit, w.canArrive
 	return w
 }
 
@@ -77,7 +80,7 @@ func (w *worker) expandState(at space.Ref, packed []byte) error {
 	// The bytes lie in the arena; what is unpacked can be changed.
 	w.at, w.steps = at, 0
 	w.unpack(&w.cur, packed)
-	if err := w.expand(w.visitor); err != nil {
+	if err := w.expandSelected(); err != nil {
 		return err
 	}
 	// Nothing can happen any more.
@@ -87,6 +90,30 @@ func (w *worker) expandState(at space.Ref, packed []byte) error {
 		}
 	}
 	return nil
+}
+
+// expandSelected expands as many nodes as are needed.
+func (w *worker) expandSelected() error {
+	if w.Select == nil {
+		return w.expand(w.visitor)
+	}
+	// The rest is expanded only if the proviso wants it.
+	nodes := w.Select(w.cur.locals, w.cur.messages, w.arrivable)
+	w.leadsOn = false
+	if err := w.expandNodes(nodes, w.visitor); err != nil || !w.Proviso || w.leadsOn {
+		return err
+	}
+	return w.expandNodes(^nodes, w.visitor)
+}
+
+// isOpen says whether a state that was reached is still to be expanded. A depth-first search has
+// mostly expanded what is not new, so it reduces less.
+func (w *worker) isOpen(at space.Ref, isNew bool) bool {
+	if isNew || w.DepthFirst {
+		return isNew
+	}
+	shard, offset := w.set.Split(at)
+	return offset >= w.levelEnd[shard]
 }
 
 // visit takes note of one transition from cur to next.
@@ -104,6 +131,7 @@ func (w *worker) visit(step Step) error {
 	if err != nil {
 		return err
 	}
+	w.leadsOn = w.leadsOn || w.Proviso && w.isOpen(at, isNew)
 	if !isNew {
 		// Only a depth-first search within a bound comes back to a state.
 		if w.isAgain != nil && w.isAgain(at) {

@@ -33,8 +33,8 @@ type Edge struct {
 	// Needs are the messages that it consumes, sorted; none for own events.
 	Needs []table.Message
 	Sent  []table.Message
-	// Fails says that it is a violation.
-	Fails bool
+	// Fails says that it is a violation, Crash that the node crashes.
+	Fails, Crash bool
 }
 
 // Fixpoint is what all nodes may do.
@@ -43,12 +43,23 @@ type Fixpoint struct {
 	Edges [][][]Edge
 	// Reached are the local states of each node, in the order in which they were met.
 	Reached [][]table.Local
+	// Quorums are the quorum transitions by node and local state; most have none.
+	Quorums []map[table.Local][]Quorum
+	// Inbox are the messages to each node.
+	Inbox [][]table.Message
 	// Messages is a number above those of all messages.
 	Messages int
 	// Events is how many events were executed.
 	Events int
 	// FailsAtStart: a node may fail before it has a local state.
 	FailsAtStart bool
+}
+
+// Quorum is a quorum transition of a local state.
+type Quorum struct {
+	Size int // zero is any number
+	// Waits are the messages of which a set may be consumed.
+	Waits []table.Message
 }
 
 // explorer is the state of Explore.
@@ -107,6 +118,15 @@ func Explore(c Config) (f *Fixpoint, reason string, err error) {
 		}
 	}
 	x.result.Messages++ // a number above the last one
+	x.result.Inbox = x.inbox
+	x.result.Quorums = make([]map[table.Local][]Quorum, c.Nodes)
+	for node := range x.result.Quorums {
+		x.result.Quorums[node] = map[table.Local][]Quorum{}
+	}
+	for q, waits := range x.waiting {
+		size := x.reader.State(q.node, q.local).Quorums[q.number]
+		x.result.Quorums[q.node][q.local] = append(x.result.Quorums[q.node][q.local], Quorum{size, waits})
+	}
 	return x.result, x.stopped, nil
 }
 
@@ -169,7 +189,7 @@ func (x *explorer) own(node int, l table.Local) error {
 	for i, e := range entries {
 		// How many crashes a run may have is not looked at here: one is as many.
 		if x.reader.State(node, l).Own[i].Kind != table.Crash || x.Crashes {
-			x.execute(node, l, e, nil)
+			x.execute(node, l, e, nil, x.reader.State(node, l).Own[i].Kind == table.Crash)
 		}
 	}
 	return nil
@@ -183,7 +203,7 @@ func (x *explorer) deliver(node int, l table.Local, m table.Message) error {
 	}
 	// A message that no quorum waits for comes to Receive.
 	if e.Quorums == 0 {
-		x.execute(node, l, e, []table.Message{m})
+		x.execute(node, l, e, []table.Message{m}, false)
 		return nil
 	}
 	for number, size := range x.reader.State(node, l).Quorums {
@@ -208,7 +228,7 @@ func (x *explorer) gather(q quorum, size int, chosen, earlier []table.Message) e
 		if err != nil {
 			return err
 		}
-		x.execute(q.node, q.local, e, set)
+		x.execute(q.node, q.local, e, set, false)
 	}
 	if len(chosen) == size || x.stopped != "" {
 		return nil
@@ -232,13 +252,13 @@ func (x *explorer) gather(q quorum, size int, chosen, earlier []table.Message) e
 const stopEvery = 1 << 8
 
 // execute takes note of what an event does.
-func (x *explorer) execute(node int, l table.Local, e *table.Entry, needs []table.Message) {
+func (x *explorer) execute(node int, l table.Local, e *table.Entry, needs []table.Message, crash bool) {
 	if x.result.Events++; x.result.Events%stopEvery == 0 && x.Stop != nil {
 		x.stopped = x.Stop(x.result.Events)
 	}
 	for i := range e.Outcomes {
 		o := &e.Outcomes[i]
-		edge := Edge{o.Next, needs, o.Sent, o.Failure != ""}
+		edge := Edge{o.Next, needs, o.Sent, o.Failure != "", crash}
 		x.result.Edges[node][l] = append(x.result.Edges[node][l], edge)
 		// A failed handler leaves no state in which a run goes on.
 		if o.Failure == "" {

@@ -42,6 +42,8 @@ func (s set) add(m table.Message) bool {
 	return !was
 }
 
+func (s set) has(m table.Message) bool { return s[m/64]>>(m%64)&1 != 0 }
+
 // addAll adds the members of another set, and says whether that changed anything.
 func (s set) addAll(other set) (changed bool) {
 	for i, word := range other {
@@ -164,7 +166,7 @@ func (t *Targets) fill(node int) {
 // Select returns the nodes whose transitions are enough to explore, as bits: the smallest such set
 // that it finds. It is empty if no run from here leads to the targets. At the targets all are
 // returned.
-func (t *Targets) Select(locals []table.Local, messages []table.Message) uint64 {
+func (t *Targets) Select(locals []table.Local, messages []table.Message, _ func(int) bool) uint64 {
 	here := make(set, (t.fixpoint.Messages+63)/64)
 	for _, m := range messages {
 		if int(m) < t.fixpoint.Messages {
@@ -205,12 +207,24 @@ func (t *Targets) close(nodes uint64, locals []table.Local, here set) uint64 {
 	return nodes
 }
 
-// overlaps says whether two sets have a member that is not in a third.
+// overlaps says whether two sets have a member that is not in a third, which may be nil.
 func overlaps(a, b, without set) bool {
 	for i := range a {
-		if a[i]&b[i]&^without[i] != 0 {
+		both := a[i] & b[i]
+		if without != nil {
+			both &^= without[i]
+		}
+		if both != 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// count is how many members two sets have in common.
+func count(a, b set) (n int) {
+	for i := range a {
+		n += bits.OnesCount64(a[i] & b[i])
+	}
+	return n
 }

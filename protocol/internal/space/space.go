@@ -233,6 +233,11 @@ func (s *Set) Shards() int { return len(s.shards) }
 // End is the offset at which a shard's next state will be. Nobody may insert meanwhile.
 func (s *Set) End(shard int) uint64 { return s.shards[shard].end }
 
+// Split returns the shard of a state, and its offset there.
+func (s *Set) Split(r Ref) (shard int, offset uint64) {
+	return int(uint64(r) & uint64(len(s.shards)-1)), uint64(r) >> s.bits
+}
+
 // Range goes through states of one shard, in the order in which they came. Others may insert states
 // meanwhile.
 type Range struct {

@@ -319,6 +319,17 @@ func (t *Table) Message(m Message) Sent {
 	return t.messages[m]
 }
 
+// Senders are the senders of all messages, by number.
+func (t *Table) Senders() []int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	senders := make([]int, len(t.messages))
+	for i, m := range t.messages {
+		senders[i] = m.From
+	}
+	return senders
+}
+
 // Sizes says how much there is: local states, messages, and events whose handlers have run, without
 // the start.
 func (t *Table) Sizes() (locals, messages, handlers int) {
