@@ -119,9 +119,9 @@ type (
 const Program = "tandem-ckptd"
 
 // Main is that program. Its arguments begin with the first flag, and what it returns is its exit
-// code: 1 for every error, which it writes to standard error. It must run as root: it makes
-// namespaces, mounts a tmpfs and starts CRIU. That it has pid 1 shows that it was started in a
-// namespace of its own, so that all its children end with it.
+// code: 1 for every error, which it writes to standard error. It must be root, if only of a user
+// namespace: it makes namespaces, mounts a tmpfs and starts CRIU. That it has pid 1 shows that it
+// was started in a namespace of its own, so that all its children end with it.
 func Main(args []string) (code int) {
 	if err := runDaemon(args); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", Program, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/awake"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/internal/sys/userns"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/watch"
 )
@@ -59,7 +60,8 @@ type Client struct {
 	groups   map[*Group]bool
 }
 
-// Spawn starts a daemon for this process alone. It needs root.
+// Spawn starts a daemon for this process alone. Without root that takes a user namespace, in which
+// groups are saved in memory only: see Client.Without.
 func Spawn(ctx context.Context, o Options) (*Client, error) {
 	file, err := programFile(o.Daemon, Program)
 	if err != nil {
@@ -87,13 +89,17 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 		return nil, errors.Join(err, c.Close())
 	}
 	if _, err := c.call(ctx, wire.Request{Operation: wire.OpSetup, Setup: &s}, nil); err != nil {
-		return nil, errors.Join(fmt.Errorf("set up the checkpoint daemon: %w", err), c.Close())
+		return nil, errors.Join(fmt.Errorf("set up the checkpoint daemon: %w", userns.Explain(err)), c.Close())
 	}
 	return c, nil
 }
 
 // givenUp are the lines of Without that follow from a set-up.
 func givenUp(s wire.Setup) (lines []string) {
+	if unprivileged() {
+		return []string{"root: peers run in a user namespace, where no other users and groups exist, and " +
+			"checkpoints of them are taken in memory only: see docs/guide/privileges.md"}
+	}
 	// Where memory was asked for, CRIU is nothing that was given up.
 	if s.NoCRIU != "" && s.Backend == BackendAuto {
 		lines = append(lines, "CRIU: checkpoints of peers are taken in memory only: "+s.NoCRIU)
@@ -125,7 +131,7 @@ func execute(daemon string, o Options) (*Client, error) {
 	c.process.SysProcAttr = shared.OwnNamespaces()
 	if err := c.process.Start(); err != nil {
 		unix.Close(pair[0])
-		return nil, fmt.Errorf("start %s in namespaces of its own: %w", daemon, err)
+		return nil, fmt.Errorf("start %s in namespaces of its own: %w", daemon, userns.Explain(err))
 	}
 	c.pid = c.process.Process.Pid
 	go func() {
@@ -333,6 +339,9 @@ func (c *Client) Err() error {
 func (c *Client) Start(ctx context.Context, g peers.Group) (*Group, error) {
 	if err := g.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if err := checkUsers(g); err != nil {
+		return nil, err
 	}
 	if g.Chosen() && c.noShim != nil {
 		return nil, fmt.Errorf("the behaviour of a peer cannot be chosen: %w", c.noShim)

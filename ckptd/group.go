@@ -66,20 +66,26 @@ type contact struct {
 	watch  *watch.Watch
 }
 
-// adopt takes over the descriptors of a new incarnation; those of its peers may be missing. The old
-// contact is released when the new one is complete: an error leaves the group as it was, and the
-// next operation finds out more.
-func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
+// ofIncarnation is how many descriptors the daemon gives of every incarnation.
+const ofIncarnation = 3
+
+// adopt takes over the descriptors of a new incarnation: a pidfd, its channel, a sock_diag socket,
+// and pidfds of its peers, which may be missing. The old contact is released when the new one is
+// complete: an error leaves the group as it was, and the next operation finds out more.
+func (g *Group) adopt(descriptors []int) error {
+	pidfd, channel, diag, peerFDs := descriptors[0], descriptors[1], descriptors[2], descriptors[3:]
 	defer unix.Close(pidfd)
 	defer sys.CloseAll(peerFDs)
 	file := os.NewFile(uintptr(channel), "command channel of a peer group")
 	pid, err := pidOf(pidfd)
 	if err != nil {
 		file.Close()
+		unix.Close(diag)
 		return g.because(err)
 	}
 	next := contact{number: g.current().number + 1, pid: pid}
 	if next.proxy, err = proxy.NewClient(file, func() error { return g.whyGone(next.number) }); err != nil {
+		unix.Close(diag)
 		return err
 	}
 	// Pids on the machine are other ones in each incarnation.
@@ -87,10 +93,11 @@ func (g *Group) adopt(pidfd, channel int, peerFDs []int) error {
 	for i, fd := range peerFDs {
 		if processes[i].Host, err = pidOf(fd); err != nil {
 			next.proxy.Disconnect()
+			unix.Close(diag)
 			return g.because(err)
 		}
 	}
-	if next.watch, err = watch.New(pid, processes); err != nil {
+	if next.watch, err = watch.NewWith(pid, diag, processes); err != nil {
 		next.proxy.Disconnect()
 		return g.because(err)
 	}
@@ -303,14 +310,14 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 		return err
 	}
 	g.steps, g.unrepeatable = 0, false
-	if n := len(a.Descriptors); n != 2 && n != 2+len(g.processes) || len(a.SocketFDs) != len(a.Sockets) {
+	if n := len(a.Descriptors); n != ofIncarnation && n != ofIncarnation+len(g.processes) || len(a.SocketFDs) != len(a.Sockets) {
 		a.Close()
 		return fmt.Errorf(
 			"the checkpoint daemon gave %d of %d descriptors, and %d of %d sockets, for a restored group",
-			n, 2+len(g.processes), len(a.SocketFDs), len(a.Sockets))
+			n, ofIncarnation+len(g.processes), len(a.SocketFDs), len(a.Sockets))
 	}
 	g.Written() // by what has ended
-	if err := g.adopt(a.Descriptors[0], a.Descriptors[1], a.Descriptors[2:]); err != nil {
+	if err := g.adopt(a.Descriptors); err != nil {
 		sys.CloseAll(a.SocketFDs)
 		return err
 	}

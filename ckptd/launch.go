@@ -57,6 +57,20 @@ func prepare(ctx context.Context, g peers.Group) (peers.Group, error) {
 	return g, nil
 }
 
+// checkUsers refuses peers that are to run as somebody who does not exist where they run.
+func checkUsers(g peers.Group) error {
+	if !unprivileged() {
+		return nil
+	}
+	for _, p := range g.Peers {
+		if who, err := p.Identity(); err != nil || !who.IsRoot() {
+			return errors.Join(err, fmt.Errorf("peer %s is to run as another user, and without root there is "+
+				"none: leave out its user and group, or run as root", p.Name))
+		}
+	}
+	return nil
+}
+
 // launch starts a group without waiting for its peers to be ready.
 //
 // The description travels in a file without a name, since a message does not hold the contents of
@@ -75,8 +89,8 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A pidfd, the channel, the counters, and an output of the proxy and of each peer.
-	if want := 4 + len(g.Peers); len(a.Descriptors) != want || len(a.Peers) != len(g.Peers) {
+	// Those of the incarnation, the counters, and an output of the proxy and of each peer.
+	if want := ofIncarnation + 2 + len(g.Peers); len(a.Descriptors) != want || len(a.Peers) != len(g.Peers) {
 		c.discard(a)
 		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of %d descriptors",
 			len(a.Peers), len(g.Peers), len(a.Descriptors), want)
@@ -85,21 +99,22 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 	for i, p := range g.Peers {
 		group.processes = append(group.processes, peers.Process{Peer: p, PID: a.Peers[i]})
 	}
-	if group.counters, err = openCounters(a.Descriptors[2]); err != nil {
-		sys.CloseAll(a.Descriptors[:2])
-		sys.CloseAll(a.Descriptors[3:])
+	incarnation, rest := a.Descriptors[:ofIncarnation], a.Descriptors[ofIncarnation:]
+	if group.counters, err = openCounters(rest[0]); err != nil {
+		sys.CloseAll(incarnation)
+		sys.CloseAll(rest[1:])
 		return nil, errors.Join(err, group.Close())
 	}
-	for n, fd := range a.Descriptors[3:] {
+	for n, fd := range rest[1:] {
 		o, err := readOutput(fd)
 		if err != nil {
-			sys.CloseAll(a.Descriptors[:2])
-			sys.CloseAll(a.Descriptors[3+n+1:])
+			sys.CloseAll(incarnation)
+			sys.CloseAll(rest[1+n+1:])
 			return nil, errors.Join(err, group.Close())
 		}
 		group.outputs = append(group.outputs, o)
 	}
-	err = group.adopt(a.Descriptors[0], a.Descriptors[1], nil)
+	err = group.adopt(incarnation)
 	if err == nil {
 		err = c.keep(group)
 	}

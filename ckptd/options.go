@@ -11,6 +11,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd/internal/criu"
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/internal/sys/userns"
 	"github.com/tandem-mc/tandem/peers/shim"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -23,9 +24,6 @@ import (
 // to the daemon.
 func (o *Options) complete() (wire.Setup, error) {
 	var s wire.Setup
-	if uid := os.Geteuid(); uid != 0 {
-		return s, fmt.Errorf("user %d cannot run peers in namespaces and checkpoint them: run as root", uid)
-	}
 	var err error
 	if s.Proxy, err = programFile(o.Proxy, proxy.Program); err != nil {
 		return s, err
@@ -58,6 +56,14 @@ func (o *Options) complete() (wire.Setup, error) {
 // said when a group would need it.
 func (o *Options) chooseCRIU(s *wire.Setup) error {
 	file, err := o.CRIU, error(nil)
+	if unprivileged() {
+		if s.Backend == BackendCRIU {
+			return fmt.Errorf("%w: user %d cannot use it: run as root", ErrNoCRIU, os.Geteuid())
+		}
+		// Memory that was asked for is to hold the peers, or say why not.
+		s.NoCRIU, s.Alone = "it takes root: run as root", s.Backend == BackendAuto
+		return nil
+	}
 	if file == "" {
 		file, _, err = criu.Find()
 	} else if _, err = criu.Version(file); err != nil {
@@ -72,6 +78,10 @@ func (o *Options) chooseCRIU(s *wire.Setup) error {
 	}
 	return err
 }
+
+// unprivileged reports whether peers run in a user namespace that takes no privilege. That is so
+// for an ordinary user, and for one who is root in such a namespace already.
+func unprivileged() bool { return os.Geteuid() != 0 || userns.Unprivileged() }
 
 // findShim finds the shim of the peers. They can do without, but then nobody knows what they read.
 func findShim(ctx context.Context) (shim.Libraries, error) {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/userns"
 )
 
 // Preparation makes a directory that takes long to make and is the same each time, such as that
@@ -166,11 +168,11 @@ func (p Preparation) run(ctx context.Context, tree, scratch string) error {
 	var output bytes.Buffer
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = defaultEnvironment, "/", &output, &output
 	cmd.WaitDelay = time.Second
-	cmd.SysProcAttr = &syscall.SysProcAttr{
+	cmd.SysProcAttr = userns.With(&syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS |
 			unix.CLONE_NEWNET,
 		Pdeathsig: unix.SIGKILL,
-	}
+	})
 	runtime.LockOSThread() // the command ends with this thread: see Pdeathsig
 	defer runtime.UnlockOSThread()
 	err := cmd.Run()

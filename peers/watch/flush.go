@@ -48,7 +48,10 @@ func openFlusher() (socket int, processors []int, err error) {
 	fail := func(err error) (int, []int, error) {
 		return -1, nil, fmt.Errorf("prepare to flush loopback: %w", err)
 	}
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+	// Without privilege it is the machine's network. The queues of processors are those of all.
+	err = unix.Unshare(unix.CLONE_NEWNET)
+	own := err != unix.EPERM
+	if err != nil && own {
 		return fail(err)
 	}
 	if socket, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
@@ -58,8 +61,12 @@ func openFlusher() (socket int, processors []int, err error) {
 	if err != nil {
 		return fail(err)
 	}
-	loopback.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	err = unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, loopback)
+	if own {
+		loopback.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+		err = unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, loopback)
+	} else {
+		err = nil // it was why there is none of its own
+	}
 	if err == nil {
 		err = unix.Bind(socket, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
 	}
@@ -78,7 +85,11 @@ func openFlusher() (socket int, processors []int, err error) {
 	// It is to have a busy processor at once. Where that is not allowed, it takes some
 	// milliseconds.
 	first := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
-	_ = unix.SchedSetAttr(0, first, 0)
+	if unix.SchedSetAttr(0, first, 0) != nil {
+		// Since Linux 6.12 a shorter slice than that of others goes before theirs.
+		short := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: 100_000}
+		_ = unix.SchedSetAttr(0, short, 0)
+	}
 	all := &unix.CPUSet{}
 	for i := range all {
 		all[i] = ^all[i]

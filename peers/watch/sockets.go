@@ -39,22 +39,18 @@ type sockDiag struct {
 	buffer   [32 << 10]byte
 }
 
-// openSockDiag opens a sock_diag socket in the network namespace of process pid.
-func openSockDiag(pid int) (*sockDiag, error) {
+// socketIn opens a sock_diag socket in the network namespace of process pid.
+func socketIn(pid int) (int, error) {
 	namespace, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("network namespace of the group: %w", err)
+		return -1, fmt.Errorf("network namespace of the group: %w", err)
 	}
 	defer unix.Close(namespace)
 	d, err := sockDiagIn(namespace)
 	if err != nil {
-		return nil, err
+		return -1, err
 	}
-	if d.loopback, err = openLoopback(pid); err != nil {
-		unix.Close(d.fd)
-		return nil, err
-	}
-	return d, nil
+	return d.fd, nil
 }
 
 // sockDiagIn opens a sock_diag socket in a network namespace, without the counters of its loopback.

@@ -111,10 +111,11 @@ func TestListens(t *testing.T) {
 // netlinkMessage is a message as the kernel sends it. TestSocketsThatMatter lists those that
 // something can be under way to, and not one that is only bound.
 func TestSocketsThatMatter(t *testing.T) {
-	d, err := openSockDiag(os.Getpid())
+	socket, err := socketIn(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
+	d := &sockDiag{fd: socket, loopback: loopback{-1, -1, -1}}
 	defer d.close()
 	open := func() int {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -25,6 +25,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/shim"
@@ -45,13 +46,24 @@ type Watch struct {
 // New watches the group whose proxy, pid 1 of the group, has this pid here. The error is
 // proxy.ErrDied, or a *Died, where that is why it cannot be watched. Close frees what it has open.
 func New(pid int, processes []peers.Process) (*Watch, error) {
+	socket, err := socketIn(pid)
+	if err != nil {
+		return nil, orDied(pid, err)
+	}
+	return NewWith(pid, socket, processes)
+}
+
+// NewWith is New, with a sock_diag socket in the network of the group, which it takes over. To open
+// one takes privilege that not every checker has.
+func NewWith(pid, socket int, processes []peers.Process) (*Watch, error) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
+		unix.Close(socket)
 		return nil, orDied(pid, fmt.Errorf("watch the group with pid %d: %w", pid, err))
 	}
-	d, err := openSockDiag(pid)
-	if err != nil {
-		unix.Close(pidfd)
+	d := &sockDiag{fd: socket}
+	if d.loopback, err = openLoopback(pid); err != nil {
+		sys.CloseAll([]int{socket, pidfd})
 		return nil, orDied(pid, err)
 	}
 	w := newWatch(&members{proxy: pid, pidfd: pidfd, peers: processes, hostPeers: map[int]int{}}, d)

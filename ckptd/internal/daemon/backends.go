@@ -51,6 +51,7 @@ type policy struct {
 	inMemory bool     // groups are saved in memory, where they can be
 	always   bool     // memory must do: CRIU does not stand in for it
 	noCRIU   string   // why it cannot, and what to do about it; empty: it is not wanted, or can
+	alone    bool     // it never will, and groups that memory cannot hold go on without images
 	copies   *os.File // network namespace of copies, and of a proxy that is parked
 	dumps    criu.FailedDumps
 }
@@ -78,6 +79,9 @@ func (b *backends) save(ctx context.Context, i *store.Image) error {
 		if cannot := store.CannotStore(i.Pages(), err); cannot != nil {
 			return fmt.Errorf("%w: %w", cannot, err)
 		}
+	}
+	if b.alone && errors.Is(err, incarnation.ErrRefused) {
+		return fmt.Errorf("%w: %w; CRIU may hold it: %s", wire.ErrUnsavable, err, b.noCRIU)
 	}
 	// An error that is neither may have left the group in any state: CRIU would save that.
 	if b.always || !errors.Is(err, incarnation.ErrRefused) && !errors.Is(err, wire.ErrNotQuiescent) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd/internal/incarnation"
 	"github.com/tandem-mc/tandem/internal/sys"
+	"github.com/tandem-mc/tandem/internal/sys/sockdiag"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -21,13 +22,19 @@ import (
 const maxAhead = 1000
 
 // handOver returns the descriptors that the checker gets: a pidfd of the incarnation, its channel,
-// which is taken over, and copies of others. After an error the channel is still the caller's.
+// which is taken over, a sock_diag socket in its network, and copies of others. After an error the
+// channel is still the caller's. A checker without privilege cannot enter the network itself.
 func (r *incarnationHost) handOver(channel int, others ...int) ([]int, error) {
 	pidfd, err := unix.PidfdOpen(r.process.PID, 0)
 	if err != nil {
 		return nil, fmt.Errorf("the group did not live to be handed over: %w", err)
 	}
-	descriptors := []int{pidfd, channel}
+	diag, err := sockdiag.Open(r.network)
+	if err != nil {
+		unix.Close(pidfd)
+		return nil, fmt.Errorf("look at the sockets of the group: %w", err)
+	}
+	descriptors := []int{pidfd, channel, diag}
 	for _, fd := range others {
 		duplicate, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
@@ -63,7 +70,8 @@ func (r *incarnationHost) withPeers(descriptors []int) []int {
 // restored is what the checker gets of a group that was brought back. Descriptors that are handed
 // over are the receiver's, and closed here once they were sent.
 type restored struct {
-	descriptors []int      // a pidfd, the channel, pidfds of the peers where they are known, and sockets
+	// a pidfd, the channel, sock_diag, pidfds of the peers where they are known, and sockets
+	descriptors []int
 	sockets     []proxy.ID // whose descriptors the last ones are, in this order
 }
 

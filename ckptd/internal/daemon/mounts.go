@@ -14,6 +14,7 @@ import (
 
 	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
+	"github.com/tandem-mc/tandem/internal/sys/userns"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -198,6 +199,9 @@ func uses(g peers.Group, directory string) bool {
 // the flags of what it is bound from; read-only is a second step. If it fails, the first one is
 // undone.
 func BindReadOnly(source, place string) error {
+	if userns.Unprivileged() {
+		return bindTree(source, place)
+	}
 	if err := unix.Mount(source, place, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind %s to %s: %w", source, place, err)
 	}

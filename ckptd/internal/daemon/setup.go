@@ -47,6 +47,7 @@ func (d *daemon) setUp(s *wire.Setup) error {
 	}
 	d.verify = s.Verify
 	d.policy.criu, d.noCRIU = &criu.Runner{File: s.CRIU, Reaper: d.reaper}, s.NoCRIU
+	d.policy.alone = s.Alone
 	// Copies live in a network of their own: in the group's they would keep its addresses in use.
 	if s.Backend != wire.BackendCRIU {
 		var err error
@@ -74,6 +75,10 @@ func (d *daemon) setUp(s *wire.Setup) error {
 func mountOwnTree(maxBytes int64) error {
 	// While an image is written the store holds one more than its budget.
 	size := fmt.Sprintf("size=%d", maxBytes+maxBytes/2+2*peers.MaxContent)
+	attach, err := viewMachine()
+	if err != nil {
+		return err
+	}
 	for _, m := range []struct {
 		source, target, kind string
 		flags                uintptr
@@ -98,11 +103,5 @@ func mountOwnTree(maxBytes int64) error {
 	if err := unix.Mount("tandem", paths.Work, "tmpfs", 0, "size=16m,mode=0700"); err != nil {
 		return fmt.Errorf("mount tmpfs on %s: %w", paths.Work, err)
 	}
-	// What a peer wrote to the machine's files would not go back with it.
-	for source, place := range map[string]string{"/": paths.Root, "/dev": paths.Devices} {
-		if err := BindReadOnly(source, place); err != nil {
-			return err
-		}
-	}
-	return nil
+	return attach()
 }

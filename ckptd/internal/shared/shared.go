@@ -24,6 +24,7 @@ import (
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/awake"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
+	"github.com/tandem-mc/tandem/internal/sys/userns"
 )
 
 // Several checks at a time would have a daemon each, with limits of its own. Where that is too much
@@ -65,9 +66,6 @@ type attached struct {
 // Limits that are zero are the defaults. Errors that come before it listens say what to change;
 // afterwards only a failing accept ends it by itself.
 func Serve(o Options) error {
-	if os.Geteuid() != 0 {
-		return errors.New("a shared daemon runs peers in namespaces: run it as root")
-	}
 	o.MaxClients = cmp.Or(o.MaxClients, wire.DefaultMaxClients)
 	o.Limits.MaxBytes = cmp.Or(o.Limits.MaxBytes, wire.DefaultMaxBytes)
 	o.Limits.MaxImages = cmp.Or(o.Limits.MaxImages, wire.DefaultMaxImages)
@@ -287,10 +285,10 @@ func (s *shared) attach(connection int, who *unix.Ucred, directory string, descr
 
 // OwnNamespaces are those of a daemon. An interrupt from the terminal is for the checker. The pid
 // namespace is what ends all that is below it, and the mount and the network namespace are what it
-// keeps from the machine.
+// keeps from the machine. Without root it takes a user namespace to have them.
 func OwnNamespaces() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true,
-		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET}
+	return userns.With(&syscall.SysProcAttr{Setsid: true,
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET})
 }
 
 // start starts the daemon of a client, if there is a place for one. Its end is waited for by a
@@ -306,7 +304,7 @@ func (s *shared) start(a *attached) (pidfd int, err error) {
 			len(s.clients))
 	}
 	if err := a.process.Start(); err != nil {
-		return -1, fmt.Errorf("start a daemon for the client: %w", err)
+		return -1, fmt.Errorf("start a daemon for the client: %w", userns.Explain(err))
 	}
 	s.clients[a] = true
 	// not waited for yet, so that it is the right one

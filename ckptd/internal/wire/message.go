@@ -68,11 +68,11 @@ type Request struct {
 // the arrow.
 const (
 	OpSetup = "setup" // first of all
-	// (memfd with a JSON peers.Group) -> pidfd, channel, counters, outputs of the proxy and of each
-	// peer
+	// (memfd with a JSON peers.Group) -> pidfd, channel, sock_diag socket, counters, outputs of the
+	// proxy and of each peer
 	OpStart      = "start"
 	OpCheckpoint = "checkpoint" //
-	// -> pidfd, channel, pidfds of the peers where the daemon knows them; sockets
+	// -> pidfd, channel, sock_diag socket, pidfds of the peers where the daemon knows them; sockets
 	OpRestore = "restore"
 	OpDrop    = "drop"   //
 	OpClose   = "close"  //
@@ -85,12 +85,14 @@ const (
 // Setup is the daemon's configuration.
 type Setup struct {
 	Proxy, CRIU string
-	NoCRIU      string         `json:",omitempty"` // why CRIU is empty, and what to do about it
-	Shim        shim.Libraries // empty: peers run without
-	MaxBytes    int64
-	MaxImages   int
-	Backend     string
-	Verify      bool `json:",omitempty"`
+	NoCRIU      string `json:",omitempty"` // why CRIU is empty, and what to do about it
+	// Alone: CRIU is out of reach of this user. What memory cannot hold goes on without images.
+	Alone     bool           `json:",omitempty"`
+	Shim      shim.Libraries // empty: peers run without
+	MaxBytes  int64
+	MaxImages int
+	Backend   string
+	Verify    bool `json:",omitempty"`
 }
 
 // Response is what the daemon answers. Which fields count depends on the operation.

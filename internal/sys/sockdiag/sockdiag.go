@@ -38,14 +38,22 @@ func UnixPeer(network *os.File, number uint64) (peer uint64, err error) {
 	return parseUnixPeer(answer)
 }
 
-// askUnix asks the kernel for some of what it knows of a Unix socket, from inside its network,
-// since the kernel looks nowhere else. The question is a set of UDIAG_SHOW flags.
-func askUnix(network *os.File, number uint64, what uint32) (answer []byte, err error) {
-	fd := -1
+// Open opens a socket that asks about the sockets of a network, wherever it is used.
+func Open(network *os.File) (fd int, err error) {
 	err = netns.InFile(network, func() (err error) {
 		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_INET_DIAG)
 		return err
 	})
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
+}
+
+// askUnix asks the kernel for some of what it knows of a Unix socket, from inside its network,
+// since the kernel looks nowhere else. The question is a set of UDIAG_SHOW flags.
+func askUnix(network *os.File, number uint64, what uint32) (answer []byte, err error) {
+	fd, err := Open(network)
 	if err != nil {
 		return nil, err
 	}

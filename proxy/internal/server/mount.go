@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/userns"
 	"github.com/tandem-mc/tandem/proxy/internal/protocol"
 )
 
@@ -25,8 +26,12 @@ func enter(c protocol.Config) error {
 	if err := mount("proc", filepath.Join(c.Root, "proc"), "proc", 0); err != nil {
 		return err
 	}
+	bind := uintptr(unix.MS_BIND)
+	if userns.Unprivileged() { // what is mounted below is locked to it
+		bind |= unix.MS_REC
+	}
 	for _, m := range c.Mounts {
-		if err := mount(m.Source, filepath.Join(c.Root, m.Target), "", unix.MS_BIND); err != nil {
+		if err := mount(m.Source, filepath.Join(c.Root, m.Target), "", bind); err != nil {
 			return err
 		}
 	}

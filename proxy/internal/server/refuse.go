@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/userns"
 )
 
 // Numbers of system calls that the kernel gives to all architectures alike, of which package unix
@@ -28,7 +30,10 @@ const code32 = 0x23
 // meanwhile shows in no thread and no socket, so that nobody could tell when the peer is quiescent,
 // and neither kind of checkpoint has the rings. getrandom is refused where random numbers are
 // chosen: programs read /dev/urandom then, which is a file of chosen ones.
-func refused(getrandom bool) []unix.SockFilter {
+//
+// setgroups is granted, and does nothing, where the kernel denies it in a user namespace that takes
+// no privilege. Servers that are started as root give up groups by it, or else their start.
+func refused(getrandom, setgroups bool) []unix.SockFilter {
 	const (
 		load    = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		equal   = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
@@ -42,18 +47,24 @@ func refused(getrandom bool) []unix.SockFilter {
 	if getrandom {
 		second = unix.SYS_GETRANDOM
 	}
+	third := second
+	if setgroups {
+		third = unix.SYS_SETGROUPS
+	}
 	// A jump passes over so many instructions: Jt if its condition holds, else Jf.
 	return []unix.SockFilter{
 		{Code: load, K: number},
-		{Code: greater, K: ioUringRegister, Jt: 6}, // allow
-		{Code: least, K: ioUringSetup, Jt: 6},      // refuse
+		{Code: greater, K: ioUringRegister, Jt: 7}, // allow
+		{Code: least, K: ioUringSetup, Jt: 7},      // refuse
 		{Code: load, K: architecture},
-		{Code: equal, K: unix.AUDIT_ARCH_X86_64, Jf: 3}, // allow
+		{Code: equal, K: unix.AUDIT_ARCH_X86_64, Jf: 4}, // allow
 		{Code: load, K: number},
-		{Code: equal, K: unix.SYS_IO_SETUP, Jt: 2}, // refuse
-		{Code: equal, K: second, Jt: 1},            // refuse
+		{Code: equal, K: unix.SYS_IO_SETUP, Jt: 3}, // refuse
+		{Code: equal, K: second, Jt: 2},            // refuse
+		{Code: equal, K: third, Jt: 2},             // grant
 		{Code: result, K: unix.SECCOMP_RET_ALLOW},
 		{Code: result, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
+		{Code: result, K: unix.SECCOMP_RET_ERRNO}, // 0: it has succeeded
 	}
 }
 
@@ -64,7 +75,7 @@ func (t *tracee) refuse(getrandom bool) {
 	if t.start.Cs == code32 || t.err != nil {
 		return
 	}
-	filter := refused(getrandom)
+	filter := refused(getrandom, userns.Unprivileged())
 	// struct sock_fprog and the instructions, on the stack, below what is used of it.
 	const below, header, instruction = 512, 16, 8
 	at := (t.start.Rsp - below) &^ 15

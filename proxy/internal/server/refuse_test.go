@@ -41,25 +41,31 @@ func run(t *testing.T, filter []unix.SockFilter, number, architecture uint32) ui
 // numbers for 64 bits, which are other calls for 32 bits.
 func TestRefusedCalls(t *testing.T) {
 	const refuses, allows = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS), unix.SECCOMP_RET_ALLOW
+	const grants = unix.SECCOMP_RET_ERRNO // with 0, which is no error
 	for _, test := range []struct {
 		number, architecture uint32
 		chosen               bool // random numbers are
+		granted              bool // setgroups is
 		want                 uint32
 	}{
-		{unix.SYS_READ, unix.AUDIT_ARCH_X86_64, true, allows},
-		{unix.SYS_IO_SETUP, unix.AUDIT_ARCH_X86_64, false, refuses},
-		{unix.SYS_IO_SETUP, unix.AUDIT_ARCH_X86_64, true, refuses},
-		{unix.SYS_IO_SETUP, unix.AUDIT_ARCH_I386, true, allows},
-		{unix.SYS_GETRANDOM, unix.AUDIT_ARCH_X86_64, false, allows},
-		{unix.SYS_GETRANDOM, unix.AUDIT_ARCH_X86_64, true, refuses},
-		{unix.SYS_GETRANDOM, unix.AUDIT_ARCH_I386, true, allows},
-		{ioUringSetup - 1, unix.AUDIT_ARCH_X86_64, true, allows},
-		{ioUringSetup, unix.AUDIT_ARCH_X86_64, false, refuses},
-		{unix.SYS_IO_URING_ENTER, unix.AUDIT_ARCH_I386, false, refuses},
-		{ioUringRegister, unix.AUDIT_ARCH_I386, true, refuses},
-		{ioUringRegister + 1, unix.AUDIT_ARCH_X86_64, true, allows},
+		{unix.SYS_READ, unix.AUDIT_ARCH_X86_64, true, false, allows},
+		{unix.SYS_IO_SETUP, unix.AUDIT_ARCH_X86_64, false, false, refuses},
+		{unix.SYS_IO_SETUP, unix.AUDIT_ARCH_X86_64, true, false, refuses},
+		{unix.SYS_IO_SETUP, unix.AUDIT_ARCH_I386, true, false, allows},
+		{unix.SYS_GETRANDOM, unix.AUDIT_ARCH_X86_64, false, false, allows},
+		{unix.SYS_GETRANDOM, unix.AUDIT_ARCH_X86_64, true, false, refuses},
+		{unix.SYS_GETRANDOM, unix.AUDIT_ARCH_I386, true, false, allows},
+		{ioUringSetup - 1, unix.AUDIT_ARCH_X86_64, true, false, allows},
+		{ioUringSetup, unix.AUDIT_ARCH_X86_64, false, false, refuses},
+		{unix.SYS_IO_URING_ENTER, unix.AUDIT_ARCH_I386, false, false, refuses},
+		{ioUringRegister, unix.AUDIT_ARCH_I386, true, false, refuses},
+		{ioUringRegister + 1, unix.AUDIT_ARCH_X86_64, true, false, allows},
+		{unix.SYS_SETGROUPS, unix.AUDIT_ARCH_X86_64, true, false, allows},
+		{unix.SYS_SETGROUPS, unix.AUDIT_ARCH_X86_64, true, true, grants},
+		{unix.SYS_SETGROUPS, unix.AUDIT_ARCH_I386, true, true, allows},
+		{unix.SYS_GETRANDOM, unix.AUDIT_ARCH_X86_64, true, true, refuses},
 	} {
-		if got := run(t, refused(test.chosen), test.number, test.architecture); got != test.want {
+		if got := run(t, refused(test.chosen, test.granted), test.number, test.architecture); got != test.want {
 			t.Errorf("%+v: %#x", test, got)
 		}
 	}
