@@ -23,9 +23,24 @@ type Finding struct {
 	OK     bool
 	Detail string
 	Fix    string // what to do about it; empty where OK
-	// Peers says that only checks with peers need it, Installable that the function Fix gets it.
-	Peers, Installable bool
+	Part   Part   // what needs it
+	// Installable says that the function Fix gets it.
+	Installable bool
 }
+
+// Part is a kind of checks, which needs things of its own.
+type Part int
+
+// The parts, in the order of their findings. Peers in memory need no CRIU, and no root where the
+// kernel allows user namespaces. They also need what WithPeers looks at before root.
+const (
+	Alone Part = iota
+	WithPeers
+	InMemory
+)
+
+// parts are what a summary begins with.
+var parts = [...]string{Alone: "Programs alone", WithPeers: "With peers", InMemory: "With peers, in memory"}
 
 // Examine looks at the machine, and at the programs of the profiles that are named. The findings
 // come in a fixed order: what programs alone need, what checkpoints need, the profiles. A name that
@@ -38,33 +53,33 @@ func Examine(ctx context.Context, profiles []string) ([]Finding, error) {
 	// Go comes first: without it, nothing else matters.
 	findings := []Finding{goFinding(patchedGo(ctx)), scratch()}
 	withPeers := checkpoints(ctx, ckptd.Options{})
+	inMemory := memory(ctx, ckptd.Options{}, withPeers, os.Geteuid())
 	for _, p := range found {
 		withPeers = append(withPeers, programOf(p, exists))
 	}
 	for _, f := range withPeers {
-		f.Peers = true
+		f.Part = WithPeers
+		findings = append(findings, f)
+	}
+	for _, f := range inMemory {
+		f.Part = InMemory
 		findings = append(findings, f)
 	}
 	return findings, nil
 }
 
-// Summary says in a line whether checks are ready to be made: those of programs alone, or those
-// with peers.
-func Summary(findings []Finding, withPeers bool) string {
-	part := "Programs alone: "
-	if withPeers {
-		part = "With peers: "
-	}
+// Summary says in a line whether checks of a kind are ready to be made.
+func Summary(findings []Finding, part Part) string {
 	var lacking []string
 	for _, f := range findings {
-		if f.Peers == withPeers && !f.OK {
+		if f.Part == part && !f.OK {
 			lacking = append(lacking, f.Name)
 		}
 	}
 	if len(lacking) == 0 {
-		return part + "ready"
+		return parts[part] + ": ready"
 	}
-	return part + "lacks " + strings.Join(lacking, "; ")
+	return parts[part] + ": lacks " + strings.Join(lacking, "; ")
 }
 
 // Lacking says how many of the findings are not in order, as an error that says what to do; nil if

@@ -70,11 +70,12 @@ func TestLacking(t *testing.T) {
 
 // TestSummary: each part is ready, or what it lacks is named.
 func TestSummary(t *testing.T) {
-	findings := []Finding{{Name: "Go", OK: true}, {Name: "CRIU", Peers: true},
-		{Name: "root", OK: true, Peers: true}, {Name: "a, b", Peers: true}}
-	for withPeers, want := range map[bool]string{false: "Programs alone: ready",
-		true: "With peers: lacks CRIU; a, b"} {
-		if got := Summary(findings, withPeers); got != want {
+	findings := []Finding{{Name: "Go", OK: true}, {Name: "CRIU", Part: WithPeers},
+		{Name: "root", OK: true, Part: WithPeers}, {Name: "a, b", Part: WithPeers},
+		{Name: "user namespaces", OK: true, Part: InMemory}}
+	for part, want := range map[Part]string{Alone: "Programs alone: ready",
+		WithPeers: "With peers: lacks CRIU; a, b", InMemory: "With peers, in memory: ready"} {
+		if got := Summary(findings, part); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

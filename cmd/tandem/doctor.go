@@ -18,7 +18,8 @@ func doctorCommand() *cobra.Command {
 		Long: `Looks for everything that a check needs: a supported release of Go, and for peers CRIU and
 what the kernel has to offer. It takes a checkpoint and goes back to it. For each profile that
 is named, it also looks for the program of that peer; see tandem peers. Programs that have no
-peers need only the first part.`,
+peers need only the first part. Peers that start no programs can do with the last one, which
+takes no CRIU, and no root where the kernel allows user namespaces.`,
 		Example: "  tandem doctor\n" +
 			"  tandem doctor redis postgres\n" +
 			"  tandem doctor --fix redis",
@@ -34,8 +35,8 @@ peers need only the first part.`,
 				return err
 			}
 			for i, f := range findings {
-				if i == 0 || f.Peers != findings[i-1].Peers {
-					fmt.Fprintln(c.OutOrStdout(), doctor.Summary(findings, f.Peers))
+				if i == 0 || f.Part != findings[i-1].Part {
+					fmt.Fprintln(c.OutOrStdout(), doctor.Summary(findings, f.Part))
 				}
 				// Marks are of the same width, and are what scripts look for.
 				mark := "ok  "

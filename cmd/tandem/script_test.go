@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -75,6 +76,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"validjson": validJSON,
 			"image": makeImage},
+		Condition: condition,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("XDG_CACHE_HOME", cache)
@@ -86,6 +88,16 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// condition is what scripts can ask for: whether an ordinary user may make a user namespace here.
+func condition(name string) (bool, error) {
+	if name != "userns" {
+		return false, fmt.Errorf("there is no condition %q", name)
+	}
+	unshare := exec.Command("unshare", "--user", "--map-root-user", "--net", "true")
+	unshare.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	return unshare.Run() == nil, nil
 }
 
 // validJSON is the command "validjson FILE" of scripts: a result in JSON is as the schema says.
