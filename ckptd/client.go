@@ -89,7 +89,8 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 		return nil, errors.Join(err, c.Close())
 	}
 	if _, err := c.call(ctx, wire.Request{Operation: wire.OpSetup, Setup: &s}, nil); err != nil {
-		return nil, errors.Join(fmt.Errorf("set up the checkpoint daemon: %w", userns.Explain(err)), c.Close())
+		err = fmt.Errorf("set up the checkpoint daemon: %w", userns.Explain(err))
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }

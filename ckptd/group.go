@@ -310,11 +310,12 @@ func (g *Group) Restore(ctx context.Context, imageID string) error {
 		return err
 	}
 	g.steps, g.unrepeatable = 0, false
-	if n := len(a.Descriptors); n != ofIncarnation && n != ofIncarnation+len(g.processes) || len(a.SocketFDs) != len(a.Sockets) {
+	n, most := len(a.Descriptors), ofIncarnation+len(g.processes)
+	if n != ofIncarnation && n != most || len(a.SocketFDs) != len(a.Sockets) {
 		a.Close()
 		return fmt.Errorf(
 			"the checkpoint daemon gave %d of %d descriptors, and %d of %d sockets, for a restored group",
-			n, ofIncarnation+len(g.processes), len(a.SocketFDs), len(a.Sockets))
+			n, most, len(a.SocketFDs), len(a.Sockets))
 	}
 	g.Written() // by what has ended
 	if err := g.adopt(a.Descriptors); err != nil {

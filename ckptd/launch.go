@@ -64,8 +64,8 @@ func checkUsers(g peers.Group) error {
 	}
 	for _, p := range g.Peers {
 		if who, err := p.Identity(); err != nil || !who.IsRoot() {
-			return errors.Join(err, fmt.Errorf("peer %s is to run as another user, and without root there is "+
-				"none: leave out its user and group, or run as root", p.Name))
+			return errors.Join(err, fmt.Errorf("peer %s is to run as another user, and without root there "+
+				"is none: leave out its user and group, or run as root", p.Name))
 		}
 	}
 	return nil
@@ -90,7 +90,8 @@ func (c *Client) launch(ctx context.Context, g peers.Group) (*Group, error) {
 		return nil, err
 	}
 	// Those of the incarnation, the counters, and an output of the proxy and of each peer.
-	if want := ofIncarnation + 2 + len(g.Peers); len(a.Descriptors) != want || len(a.Peers) != len(g.Peers) {
+	want := ofIncarnation + 2 + len(g.Peers)
+	if len(a.Descriptors) != want || len(a.Peers) != len(g.Peers) {
 		c.discard(a)
 		return nil, fmt.Errorf("the checkpoint daemon started %d of %d peers and gave %d of %d descriptors",
 			len(a.Peers), len(g.Peers), len(a.Descriptors), want)

@@ -18,8 +18,8 @@ var needsForMemory = []string{"Linux", "/proc", "tandem-ckptd, tandem-proxy"}
 func memory(ctx context.Context, o ckptd.Options, found []Finding, uid int) []Finding {
 	for _, f := range found {
 		if !f.OK && slices.Contains(needsForMemory, f.Name) {
-			return []Finding{{Name: "checkpoint in memory", Detail: "not tried: " + f.Name + " is not in order",
-				Fix: "see " + f.Name}}
+			return []Finding{{Name: "checkpoint in memory",
+				Detail: "not tried: " + f.Name + " is not in order", Fix: "see " + f.Name}}
 		}
 	}
 	o.Backend = ckptd.BackendMemory
@@ -30,8 +30,8 @@ func memory(ctx context.Context, o ckptd.Options, found []Finding, uid int) []Fi
 func inMemory(err error, uid int) (findings []Finding) {
 	var forbidden *userns.Forbidden
 	if errors.As(err, &forbidden) {
-		return []Finding{{Name: "user namespaces", Detail: fmt.Sprintf("%s: %v", forbidden.Why, forbidden.Err),
-			Fix: forbidden.Advice}}
+		return []Finding{{Name: "user namespaces", Fix: forbidden.Advice,
+			Detail: fmt.Sprintf("%s: %v", forbidden.Why, forbidden.Err)}}
 	}
 	if uid != 0 && err == nil {
 		findings = append(findings, Finding{Name: "user namespaces", OK: true,

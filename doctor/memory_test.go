@@ -43,8 +43,8 @@ func TestInMemory(t *testing.T) {
 // TestMemoryOfThisMachine: a checkpoint is taken, unless something that it takes is not in order.
 func TestMemoryOfThisMachine(t *testing.T) {
 	o := built(t)
-	if got := memory(t.Context(), o, []Finding{{Name: "CRIU"}, {Name: "/proc", OK: true}}, 0); len(got) != 1 ||
-		!got[0].OK {
+	found := []Finding{{Name: "CRIU"}, {Name: "/proc", OK: true}}
+	if got := memory(t.Context(), o, found, 0); len(got) != 1 || !got[0].OK {
 		t.Errorf("%+v", got)
 	}
 	o = ckptd.Options{Daemon: "/nonexistent/tandem-ckptd"}

@@ -25,7 +25,8 @@ const enough = "yes"
 
 // Outcomes of those who have too little. CRIU says itself what it cannot do.
 const (
-	notRoot    = "run as root"
+	notRoot    = "user 1000 cannot use it: run as root"
+	forbidden  = "no user namespace can be had, since something forbids it"
 	namespaces = "in namespaces of its own: .*operation not permitted"
 	loopback   = "bring up the loopback device: operation not permitted"
 	rootChange = "the root directory: operation not permitted"
@@ -35,7 +36,7 @@ const (
 
 // privileges are the lines of the table, those with least privilege first.
 var privileges = []privilege{
-	{"--user 1000:1000 --cap-drop ALL --security-opt no-new-privileges", enough, notRoot, notRoot},
+	{"--user 1000:1000 --cap-drop ALL --security-opt no-new-privileges", enough, forbidden, notRoot},
 	{"--cap-drop ALL", enough, namespaces, namespaces},
 	{"", enough, namespaces, namespaces},
 	{"--cap-add SYS_ADMIN", enough, loopback, loopback},

@@ -53,9 +53,9 @@ func bindTree(source, place string) error {
 	return attachTree(tree, place)
 }
 
-// viewMachine makes views of what groups see of the machine, before the daemon has a tree of its own
-// over that. The returned function mounts them at their places. What a peer wrote to the machine's
-// files would not go back with it.
+// viewMachine makes views of what groups see of the machine, before the daemon has a tree of its
+// own over that. The returned function mounts them at their places. What a peer wrote to the
+// machine's files would not go back with it.
 func viewMachine() (attach func() error, err error) {
 	places := map[string]string{"/": paths.Root, "/dev": paths.Devices}
 	if !userns.Unprivileged() {

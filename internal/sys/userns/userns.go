@@ -68,7 +68,8 @@ func Explain(err error) error {
 func explain(err error, directory string) error {
 	for _, s := range settings {
 		file := filepath.Join(directory, strings.ReplaceAll(s.name, ".", "/"))
-		if text, readErr := os.ReadFile(file); readErr == nil && strings.TrimSpace(string(text)) == s.forbids {
+		text, unread := os.ReadFile(file)
+		if unread == nil && strings.TrimSpace(string(text)) == s.forbids {
 			return &Forbidden{s.name + " is " + s.forbids,
 				fmt.Sprintf("have root set it (sysctl -w %s=%s), or run as root", s.name, s.allows), err}
 		}
@@ -76,7 +77,8 @@ func explain(err error, directory string) error {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES),
 		strings.Contains(err.Error(), unix.EPERM.Error()): // of a daemon, which sends text
-		return &Forbidden{"something forbids it, such as the seccomp profile or the masked /proc of a container",
+		return &Forbidden{
+			"something forbids it, such as the seccomp profile or the masked /proc of a container",
 			"give a container --privileged and root, or see docs/guide/privileges.md", err}
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EUSERS):
 		return &Forbidden{"this kernel has none, or no more of them",

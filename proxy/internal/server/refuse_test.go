@@ -65,7 +65,8 @@ func TestRefusedCalls(t *testing.T) {
 		{unix.SYS_SETGROUPS, unix.AUDIT_ARCH_I386, true, true, allows},
 		{unix.SYS_GETRANDOM, unix.AUDIT_ARCH_X86_64, true, true, refuses},
 	} {
-		if got := run(t, refused(test.chosen, test.granted), test.number, test.architecture); got != test.want {
+		got := run(t, refused(test.chosen, test.granted), test.number, test.architecture)
+		if got != test.want {
 			t.Errorf("%+v: %#x", test, got)
 		}
 	}
