@@ -97,6 +97,7 @@ func (o *Options) with(ctx context.Context, connect func() (*Client, error)) (*C
 
 // givenUp are the lines of Without that follow from a set-up.
 func givenUp(s wire.Setup) (lines []string) {
+	// That there is no CRIU is a part of it.
 	if unprivileged() {
 		return []string{"root: peers run in a user namespace, where no other users and groups exist, and " +
 			"checkpoints of them are taken in memory only: see docs/guide/privileges.md"}

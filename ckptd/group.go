@@ -66,7 +66,9 @@ type contact struct {
 	watch  *watch.Watch
 }
 
-// ofIncarnation is how many descriptors the daemon gives of every incarnation.
+// ofIncarnation is how many descriptors the daemon gives of every incarnation: a pidfd of the
+// proxy, its command channel, and a sock_diag socket in its network. What only some answers have
+// comes behind them.
 const ofIncarnation = 3
 
 // adopt takes over the descriptors of a new incarnation: a pidfd, its channel, a sock_diag socket,

@@ -57,7 +57,9 @@ func prepare(ctx context.Context, g peers.Group) (peers.Group, error) {
 	return g, nil
 }
 
-// checkUsers refuses peers that are to run as somebody who does not exist where they run.
+// checkUsers refuses peers that are to run as somebody who does not exist where they run. A user
+// namespace that takes no privilege has one user, so the kernel would refuse it, with an error that
+// says nothing of users.
 func checkUsers(g peers.Group) error {
 	if !unprivileged() {
 		return nil

@@ -56,6 +56,7 @@ func (o *Options) complete() (wire.Setup, error) {
 // said when a group would need it.
 func (o *Options) chooseCRIU(s *wire.Setup) error {
 	file, err := o.CRIU, error(nil)
+	// CRIU takes privilege over the machine: what a user namespace gives is not enough.
 	if unprivileged() {
 		if s.Backend == BackendCRIU {
 			return fmt.Errorf("%w: user %d cannot use it: run as root", ErrNoCRIU, os.Geteuid())

@@ -80,6 +80,7 @@ func (b *backends) save(ctx context.Context, i *store.Image) error {
 			return fmt.Errorf("%w: %w", cannot, err)
 		}
 	}
+	// The group goes on, and a later place may be one that memory can hold.
 	if b.alone && errors.Is(err, incarnation.ErrRefused) {
 		return fmt.Errorf("%w: %w; CRIU may hold it: %s", wire.ErrUnsavable, err, b.noCRIU)
 	}

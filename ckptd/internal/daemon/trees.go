@@ -27,7 +27,9 @@ func openTree(source string) (int, error) {
 	return tree, nil
 }
 
-// attachTree makes such a view read-only, and mounts it at a place. It closes the view.
+// attachTree makes such a view read-only, and mounts it at a place. It closes the view. Older ways
+// to make mounts read-only take one at a time, and all options of each again: those that are locked
+// would have to be known.
 func attachTree(tree int, place string) error {
 	defer unix.Close(tree)
 	readOnly := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
