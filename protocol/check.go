@@ -160,6 +160,9 @@ func Check(m *Model, o Options) (*Result, error) {
 	}
 	bounds := newBounds(o, start)
 	c.Stop = bounds.stop
+	if o.Reduce && m.Faults.Partitions != 0 {
+		return nil, fmt.Errorf("a partition is dependent on all else: leave out Reduce, or partitions")
+	}
 	if o.Reduce {
 		if reason, err := reduce(machine, &c, bounds); err != nil || reason != "" {
 			return &Result{Reason: reason}, err

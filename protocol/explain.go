@@ -35,6 +35,9 @@ func (m *machine) chart(t *table.Table, first []table.Local, steps []global.Step
 	locals := slices.Clone(first)
 	var lines []show.Step
 	for _, s := range steps {
+		if s.Fault == global.Part || s.Fault == global.Heal {
+			s.Node = -1
+		}
 		line := show.Step{Node: s.Node, Text: m.describeStep(t, locals, s), Lost: s.Fault == global.Drop}
 		for _, sent := range bySender(t, messagesOf(s)) {
 			line.From = append(line.From, sent.From)
@@ -57,6 +60,10 @@ func (m *machine) chart(t *table.Table, first []table.Local, steps []global.Step
 func (m *machine) describeStep(t *table.Table, locals []table.Local, s global.Step) string {
 	var text string
 	switch {
+	case s.Fault == global.Part:
+		return "partition: " + m.names(^s.Cut) + " | " + m.names(s.Cut)
+	case s.Fault == global.Heal:
+		return "the partition heals"
 	case s.Kind == table.Deliver:
 		text = m.show(t.Message(s.Message).Image)
 	case s.Kind == table.Gather:
@@ -80,6 +87,17 @@ func (m *machine) describeStep(t *table.Table, locals []table.Local, s global.St
 		text += fmt.Sprintf(", choosing %v", s.Outcome.Choices)
 	}
 	return text
+}
+
+// names lists nodes that are given as bits.
+func (m *machine) names(nodes uint64) string {
+	var list []string
+	for i := range m.model.Nodes {
+		if nodes>>i&1 != 0 {
+			list = append(list, m.model.name(i))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // bySender are the messages of a set, of which each has another sender.
@@ -128,14 +146,6 @@ func summary(node Node) any {
 
 // groupSent joins equal messages to several nodes.
 func (m *machine) groupSent(t *table.Table, sent []table.Message) (groups []string) {
-	// Numbers depend on what was met before, so the order is another one.
-	if m.model.Network != Ordered {
-		sent = slices.Clone(sent)
-		slices.SortFunc(sent, func(a, b table.Message) int {
-			x, y := t.Message(a), t.Message(b)
-			return cmp.Or(cmp.Compare(m.show(x.Image), m.show(y.Image)), cmp.Compare(x.To, y.To))
-		})
-	}
 	var bodies []string
 	list := make([]table.Sent, len(sent))
 	for i, number := range sent {

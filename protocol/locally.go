@@ -256,7 +256,11 @@ func (s *locally) search(goal *local.Goal, judge func([]uint32) global.Judgement
 	if goal != nil {
 		// Each goal has its own cones.
 		targets := local.NewTargets(s.fixpoint, *goal)
-		c.Select, c.Within = targets.Select, targets.Within
+		c.Within = targets.Within
+		// A partition takes messages from all nodes at once.
+		if c.Faults.Partitions == 0 {
+			c.Select = targets.Select
+		}
 	}
 	r, err := global.Search(c)
 	if err != nil {

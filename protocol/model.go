@@ -49,6 +49,9 @@ type Faults struct {
 	// Drops is how many messages may be lost, Duplicates how many may arrive once more than they
 	// were sent. A Duplicating network does both without a bound.
 	Drops, Duplicates int
+	// Partitions is how often the nodes may be cut into two groups. Messages between them that are
+	// under way, or sent before the partition heals, are lost.
+	Partitions int
 	// Crashes is how often nodes that are a Restarter may crash, all together. A node that is down
 	// may restart at any time.
 	Crashes int
@@ -56,6 +59,9 @@ type Faults struct {
 
 // maxNodes is how many nodes a model may have: each has a bit.
 const maxNodes = 64
+
+// maxParted is how many nodes there may be with partitions: each set of nodes is one.
+const maxParted = 10
 
 // Any is a number of faults without a bound.
 const Any = -1
@@ -71,8 +77,11 @@ func (m *Model) check() error {
 		return fmt.Errorf("the model has %d nodes: leave some out, %d are the most", len(m.Nodes), maxNodes)
 	case m.Network > Duplicating:
 		return fmt.Errorf("the model has the %v: choose one of the constants", m.Network)
-	case min(m.Faults.Drops, m.Faults.Duplicates, m.Faults.Crashes) < Any:
+	case min(m.Faults.Drops, m.Faults.Duplicates, m.Faults.Crashes, m.Faults.Partitions) < Any:
 		return fmt.Errorf("the model has a negative number of faults: use Any for no bound")
+	case m.Faults.Partitions != 0 && len(m.Nodes) > maxParted:
+		return fmt.Errorf("there are too many ways to part %d nodes: leave some out, %d are the most",
+			len(m.Nodes), maxParted)
 	case m.Network == Duplicating && (m.Faults.Drops != 0 || m.Faults.Duplicates != 0):
 		return fmt.Errorf("a duplicating network loses and repeats messages anyway: leave these faults out")
 	case len(m.Properties) > maxProperties:

@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +129,7 @@ func TestBadModels(t *testing.T) {
 		"repeats messages":   {Nodes: []Node{good}, Network: Duplicating, Faults: Faults{Drops: 1}},
 		"65 properties":      {Nodes: []Node{good}, Properties: make([]Property, 65)},
 		"node 1 of":          {Nodes: []Node{good, nil}},
+		"to part 11 nodes":   {Nodes: slices.Repeat([]Node{good}, 11), Faults: Faults{Partitions: 1}},
 		"pointers can be":    {Nodes: []Node{good}, Constants: []any{1}},
 		"16384 ways to choo": one(1, func(_ *counter, e *Env, _ any) { e.Choose(200); e.Choose(200) }),
 	} {

@@ -51,6 +51,7 @@ func drawSpec(t *rapid.T) *spec {
 		s.faults.Drops, s.faults.Duplicates = draw(-1, 1, "drops"), draw(0, 1, "duplicates")
 	}
 	s.faults.Crashes = draw(0, 1, "crashes")
+	s.faults.Partitions = max(0, draw(-4, 1, "partitions"))
 	for node := range s.nodes {
 		for state := range s.states {
 			for _, event := range []int{onStart, onAction, onTimer, onQuorum, 0, 1, 2} {
@@ -158,6 +159,7 @@ type simple struct {
 	down     [3]bool
 	timer    [3]bool
 	left     Faults
+	cut      int    // the nodes that are parted from node 0, as bits
 	messages string // from, to and message, of three bytes each, sorted or in the order of sending
 }
 
@@ -235,7 +237,9 @@ func (w *twin) handle(x simple, node, event int, visit func(simple)) {
 		}
 		seen[key] = true
 		for _, s := range send {
-			y.messages = w.with(y.messages, string([]byte{byte(node), byte(s[0]), byte(s[1])}))
+			if m := string([]byte{byte(node), byte(s[0]), byte(s[1])}); !crosses(y.cut, m) {
+				y.messages = w.with(y.messages, m)
+			}
 		}
 		visit(y)
 	}
@@ -258,7 +262,28 @@ func (w *twin) with(messages, m string) string {
 	return join(list)
 }
 
+// crosses says whether a message is between the two sides of a cut.
+func crosses(cut int, m string) bool { return (cut>>m[0]^cut>>m[1])&1 == 1 }
+
+// part parts the nodes, or heals the partition.
+func (w *twin) part(x simple, visit func(simple)) {
+	if x.cut != 0 {
+		x.cut = 0
+		visit(x)
+		return
+	}
+	for cut := 2; x.left.Partitions > 0 && cut < 1<<w.nodes; cut += 2 {
+		y := x
+		y.cut = cut
+		y.left.Partitions--
+		isLost := func(m string) bool { return crosses(cut, m) }
+		y.messages = join(slices.DeleteFunc(split(x.messages), isLost))
+		visit(y)
+	}
+}
+
 func (w *twin) expand(x simple, visit func(simple)) {
+	w.part(x, visit)
 	for node := range w.nodes {
 		w.expandOwn(x, node, visit)
 	}

@@ -54,7 +54,7 @@ func encodeRun(m *machine, c global.Config, found *global.Violation) (string, er
 // isSame says whether two steps from one state are the same.
 func isSame(a, b global.Step) bool {
 	return a.Kind == b.Kind && a.Fault == b.Fault && a.Node == b.Node && a.Message == b.Message &&
-		a.Index == b.Index && a.Choice == b.Choice && slices.Equal(a.Set, b.Set)
+		a.Index == b.Index && a.Choice == b.Choice && a.Cut == b.Cut && slices.Equal(a.Set, b.Set)
 }
 
 // choice is a first state, or a step, where a run goes on. The text is what it is sorted by, which
@@ -163,7 +163,7 @@ func messagesOf(s global.Step) []table.Message {
 	case table.Gather:
 		return s.Set
 	}
-	return nil
+	return nil // of a partition, too
 }
 
 // choose sorts choices by their texts, and has one of them picked.

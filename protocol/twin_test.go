@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// protocols is how many random ones are compared in each test; make protocols takes 10,000.
+// protocols is how many random ones are compared in each test; make deep takes 10,000.
 var protocols = flag.Int("protocols", 300, "how many random protocols are compared with the twin")
 
 // mostStates is how many states a random protocol may have to be compared.
@@ -123,6 +123,9 @@ func TestReducedTwin(t *testing.T) {
 	whole, reduced := 0, 0
 	checkSpecs(t, func(t *rapid.T, s *spec, twin *twin) {
 		m := s.model()
+		if s.faults.Partitions != 0 {
+			return
+		}
 		properties := m.Properties
 		o := Options{Reduce: true, Workers: rapid.IntRange(1, 3).Draw(t, "workers")}
 		if rapid.Bool().Draw(t, "depth-first") {
@@ -195,6 +198,9 @@ func TestLocalFailures(t *testing.T) {
 	end := Eventually("end", Whole, func([]Node) bool { return true })
 	wantSearchError(t, one(1, grow, end), Options{Search: Local}, "looks at no ends of runs")
 	wantSearchError(t, one(1, grow), Options{Search: 9}, "there is no search 9")
+	parted := one(1, grow)
+	parted.Faults.Partitions = 1
+	wantSearchError(t, parted, Options{Reduce: true}, "a partition is dependent on all else")
 }
 
 // failsAtStart is a node that fails at once.
@@ -224,5 +230,31 @@ func TestLateStart(t *testing.T) {
 		if r := Test(t, m, Options{}); r.States != states {
 			t.Errorf("late %v: %v; want %d states", late, r, states)
 		}
+	}
+}
+
+// TestPartition: a partition loses what is under way and what is sent, and is drawn in the chart.
+func TestPartition(t *testing.T) {
+	tell := func(c *counter, e *Env, message any) {
+		if c.N++; message == "go" {
+			e.Send(1-e.ID(), c.N)
+		}
+	}
+	n := func(_ ID, node Node) int { return node.(*counter).N }
+	m := &Model{
+		Nodes: []Node{&counter{Most: 2, On: tell}, &counter{On: tell}}, Faults: Faults{Partitions: 1},
+		Properties: []Property{Eventually("both arrive", n, func(v []int) bool { return v[1] == 2 })},
+	}
+	r, err := Check(m, Options{Workers: 1})
+	if err != nil || r.Violation == nil {
+		t.Fatalf("%v, error %v; want a violation", r, err)
+	}
+	for _, text := range []string{"partition: node 0 | node 1\n", "the partition heals\n"} {
+		if !strings.Contains(r.Violation.Chart, text) {
+			t.Errorf("there is no %q in\n%s", text, r.Violation.Chart)
+		}
+	}
+	if m.Faults.Partitions = 0; Test(t, m, Options{}).Verdict != Holds {
+		t.Error("a message is lost without a partition")
 	}
 }

@@ -78,31 +78,3 @@ func TestReduced(t *testing.T) {
 		t.Errorf("%v; want fewer than 5200 states", r)
 	}
 }
-
-// TestRoles: the Paxos of MP-Basset, with two proposers, three acceptors and one learner. Consuming
-// messages as quorums and leaving out orders both make the space smaller, and together most.
-func TestRoles(t *testing.T) {
-	for _, c := range []struct {
-		quorum, reduce bool
-		states         int
-	}{{false, false, 121_408}, {false, true, 25_113}, {true, false, 27_983}, {true, true, 7804}} {
-		m := Setting{Proposers: 2, Acceptors: 3, Learners: 1, Quorum: c.quorum}.Model()
-		r := protocol.Test(t, m, protocol.Options{Reduce: c.reduce, Workers: 1})
-		if r.States != c.states {
-			t.Errorf("quorum %v, reduced %v: %v; want %d states", c.quorum, c.reduce, r, c.states)
-		}
-	}
-}
-
-// TestFaulty: learners that do not compare votes learn two values, in each way to search.
-func TestFaulty(t *testing.T) {
-	for _, quorum := range []bool{false, true} {
-		for _, o := range []protocol.Options{{}, {Reduce: true}, {Search: protocol.DepthFirst},
-			{Search: protocol.Local}} {
-			m := Setting{Proposers: 2, Acceptors: 3, Learners: 1, Quorum: quorum, Faulty: true}.Model()
-			if r, err := protocol.Check(m, o); err != nil || r.Verdict != protocol.Violated {
-				t.Errorf("quorum %v, %+v: %v, error %v; want a violation", quorum, o, r, err)
-			}
-		}
-	}
-}

@@ -13,6 +13,8 @@ type Step struct {
 	Set   []table.Message // of Gather
 	// Choice is the number of the outcome.
 	Choice int
+	// Cut are the nodes, as bits, that a partition parts from node 0.
+	Cut uint64
 	// Outcome is what the handler did; nil if none ran.
 	Outcome *table.Outcome
 }
@@ -25,6 +27,8 @@ const (
 	NoFault Fault = iota
 	Drop
 	Duplicate
+	Part // the nodes are cut into two groups
+	Heal
 )
 
 // expander finds the transitions from a state, cur. Next is the state after one of them. Both are
@@ -41,9 +45,33 @@ type expander struct {
 //
 //   - own events of each node: timers, actions, a crash or restart
 //   - quorum transitions, with each set of messages that they accept
+//   - partitions of the nodes, and their end
 //   - the arrival of each message: once, and, as faults, once more, or not at all
 func (w *expander) expand(visit func(Step) error) error {
 	return w.expandNodes(^uint64(0), visit)
+}
+
+// partition parts the nodes in all ways, or heals the partition.
+func (w *expander) partition(visit func(Step) error) error {
+	if w.cur.cut != 0 {
+		w.move(0, w.cur.locals[0], nil, nil)
+		w.next.cut = 0
+		return visit(Step{Fault: Heal})
+	}
+	if w.cur.left.Partitions == 0 {
+		return nil
+	}
+	// Node 0 is always on the same side: the other half would be the same cuts again.
+	for cut := uint64(2); cut < 1<<w.config.Nodes; cut += 2 {
+		w.move(0, w.cur.locals[0], nil, nil)
+		w.next.cut, w.next.left.Partitions = cut, spent(w.cur.left.Partitions)
+		// What is under way between the sides is lost at once.
+		w.next.messages = w.uncut(w.next.messages[:0], w.cur.messages, cut)
+		if err := visit(Step{Fault: Part, Cut: cut}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // expandNodes visits the transitions of some nodes only, which are given as bits. The arrival of a
@@ -55,6 +83,11 @@ func (w *expander) expandNodes(nodes uint64, visit func(Step) error) error {
 			continue
 		}
 		if err := w.ownEvents(node, local, visit); err != nil {
+			return err
+		}
+	}
+	if w.config.Faults.Partitions != 0 {
+		if err := w.partition(visit); err != nil {
 			return err
 		}
 	}

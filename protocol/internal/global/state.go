@@ -13,13 +13,14 @@ import (
 type state struct {
 	locals []table.Local
 	left   Faults
+	cut    uint64 // the nodes, as bits, that are parted from node 0; zero if none are
 	// messages are sorted, or, if the network is ordered, in the order of channels, and in each
 	// channel in the order in which they were sent.
 	messages []table.Message
 }
 
 // Faults are how often something may go wrong in a run. A negative number is no bound.
-type Faults struct{ Drops, Duplicates, Crashes int }
+type Faults struct{ Drops, Duplicates, Partitions, Crashes int }
 
 // Any is how many faults there may be if there is no bound.
 const Any = -1
@@ -36,6 +37,10 @@ func (w *expander) pack(dst []byte, s *state) []byte {
 	dst = appendLeft(dst, s.left.Drops, w.config.Faults.Drops)
 	dst = appendLeft(dst, s.left.Duplicates, w.config.Faults.Duplicates)
 	dst = appendLeft(dst, s.left.Crashes, w.config.Faults.Crashes)
+	dst = appendLeft(dst, s.left.Partitions, w.config.Faults.Partitions)
+	if w.config.Faults.Partitions != 0 {
+		dst = binary.AppendUvarint(dst, s.cut)
+	}
 	if w.config.Ordered {
 		for _, m := range s.messages {
 			dst = binary.AppendUvarint(dst, uint64(m))
@@ -70,10 +75,14 @@ func (w *expander) unpack(s *state, data []byte) {
 	for range w.config.Nodes {
 		s.locals = append(s.locals, table.Local(next()))
 	}
-	for _, left := range []*int{&s.left.Drops, &s.left.Duplicates, &s.left.Crashes} {
+	for _, left := range []*int{&s.left.Drops, &s.left.Duplicates, &s.left.Crashes, &s.left.Partitions} {
 		if *left > 0 {
 			*left = int(next())
 		}
+	}
+	s.cut = 0
+	if w.config.Faults.Partitions != 0 {
+		s.cut = next()
 	}
 	last := table.Message(0)
 	for len(data) > 0 {
@@ -92,8 +101,22 @@ func (w *expander) move(node int, to table.Local, gone []int, sent []table.Messa
 	n, c := &w.next, &w.cur
 	n.locals = append(n.locals[:0], c.locals...)
 	n.locals[node] = to
-	n.left = c.left
+	n.left, n.cut = c.left, c.cut
+	if n.cut != 0 {
+		// What is sent across a cut never gets under way.
+		sent = w.uncut(nil, sent, n.cut)
+	}
 	w.exchange(gone, sent)
+}
+
+// uncut appends the messages that do not cross a cut.
+func (w *expander) uncut(dst, list []table.Message, cut uint64) []table.Message {
+	for _, m := range list {
+		if sent := w.reader.Message(m); (cut>>sent.From^cut>>sent.To)&1 == 0 {
+			dst = append(dst, m)
+		}
+	}
+	return dst
 }
 
 // exchange sets the messages of next.

@@ -131,7 +131,10 @@ func (w *worker) visit(step Step) error {
 	if err != nil {
 		return err
 	}
-	w.leadsOn = w.leadsOn || w.Proviso && w.isOpen(at, isNew)
+	// A step that spends a fault takes it from other nodes, so it does not count.
+	if w.Proviso && w.next.left == w.cur.left && w.isOpen(at, isNew) {
+		w.leadsOn = true
+	}
 	if !isNew {
 		// Only a depth-first search within a bound comes back to a state.
 		if w.isAgain != nil && w.isAgain(at) {
