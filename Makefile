@@ -32,6 +32,7 @@
 # make libraries  clients and servers made with popular libraries, which are downloaded
 # make servers    clients of real servers: a table of what is found, and how fast
 # make finders    how many executions each search needs to find known bugs; ROWS=..., UPDATE=1
+# make protocols  searches of protocols beside those of the papers and of SPIN; ROWS=..., ALL=1, UPDATE=1
 # make clean      remove bin
 
 GO ?= go
@@ -44,7 +45,7 @@ BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
 .PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \
-	soak fuzz cases kills roots versions table2 adaptive libraries servers finders container \
+	soak fuzz cases kills roots versions table2 adaptive libraries servers finders protocols container \
 	lint house clean
 all: build
 
@@ -188,6 +189,11 @@ servers: setup build
 finders: setup build
 	$(GO) test ./examples/finders -run '^TestTable$$' -count=1 -v -timeout 2h -rows '$(or $(ROWS),.)' \
 		-searches '$(SEARCHES)' -time $(or $(TIME),5s) -csv $(CURDIR)/bin/finders.csv $(if $(UPDATE),-update)
+
+protocols: PEERS = spin
+protocols: setup
+	@$(GO) run ./examples/protocols -rows '$(or $(ROWS),.)' -spin 5 $(if $(ALL),-all) \
+		$(if $(UPDATE),-update examples/protocols/README.md)
 
 # What it starts, such as a container engine, it ends. -timeout: base images are made of packages.
 container: setup build

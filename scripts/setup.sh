@@ -64,9 +64,10 @@ websocketd /usr/bin/websocketd
 END
 }
 
-# test_packages are those that only tests need: a browser, for pages. They come with all profiles.
-# The package of Ubuntu asks for a snap, which a container or a bare root cannot have.
+# test_packages are those that only tests need: a browser, for pages, and SPIN, to be compared with.
+# They come with all profiles. The browser of Ubuntu is a snap, which a container cannot have.
 test_packages() {
+	case " $* " in *" all "* | *" spin "*) echo "spin /usr/bin/spin" ;; esac
 	case " $* " in
 	*" all "*)
 		if grep -qs '^ID=ubuntu$' /etc/os-release; then

@@ -1,0 +1,89 @@
+// Command protocols checks the protocols beside it, and prints what their searches took, beside the
+// numbers of the papers that the protocols are from. `make protocols` runs it.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/examples/protocols/spin"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "protocols:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are those of the command line.
+type settings struct {
+	rows   string
+	all    bool
+	spin   int
+	update string
+}
+
+// run makes the tables. Progress goes to a writer of its own.
+func run(args []string, out, progress io.Writer) error {
+	var s settings
+	flags := flag.NewFlagSet("protocols", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	flags.StringVar(&s.rows, "rows", ".", "`expression` that the names of the experiments match")
+	flags.BoolVar(&s.all, "all", false, "also what takes longer than a minute")
+	flags.IntVar(&s.spin, "spin", 0, "compare with SPIN, the shortest of so many rounds")
+	flags.StringVar(&s.update, "update", "", "rewrite the table in this `file`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	wanted, err := regexp.Compile(s.rows)
+	if err != nil {
+		return fmt.Errorf("-rows: %w", err)
+	}
+	text, err := experimentTable(experiments(), wanted, s.all, progress)
+	if err != nil {
+		return err
+	}
+	if s.spin > 0 {
+		if err := spin.Missing(); err != nil {
+			return err
+		}
+		rows, err := spin.Compare(s.spin)
+		if err != nil {
+			return err
+		}
+		text += "\nBeside SPIN:\n\n" + spin.Table(rows)
+	}
+	if _, err := io.WriteString(out, text); err != nil || s.update == "" {
+		return err
+	}
+	return replaceTable(s.update, text)
+}
+
+// The table stands between these lines of README.md.
+const (
+	tableBegins = "<!-- table: make protocols UPDATE=1 -->\n"
+	tableEnds   = "<!-- end of table -->\n"
+)
+
+// replaceTable puts a table into a file.
+func replaceTable(file, table string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(data), tableBegins)
+	_, after, ends := strings.Cut(rest, tableEnds)
+	if !begins || !ends {
+		return fmt.Errorf("%s lacks %q or %q: add both, around the table", file, tableBegins, tableEnds)
+	}
+	made := fmt.Sprintf("Made on %s with %s, on %d processors.\n\n", time.Now().UTC().Format(time.DateOnly),
+		runtime.Version(), runtime.NumCPU())
+	return os.WriteFile(file, []byte(before+tableBegins+made+table+tableEnds+after), 0o644)
+}

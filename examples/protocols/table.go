@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/examples/protocols/echo"
+	"github.com/tandem-mc/tandem/examples/protocols/paxos"
+	"github.com/tandem-mc/tandem/examples/protocols/synod"
+	"github.com/tandem-mc/tandem/examples/protocols/twophase"
+	"github.com/tandem-mc/tandem/protocol"
+)
+
+// columns are the ways to search: a new one is a line here, if it is one of package protocol.
+var columns = []protocol.Search{
+	protocol.BreadthFirst,
+	protocol.DepthFirst,
+	protocol.Local,
+}
+
+// experiment is a row: a model, and what others have found out about it.
+type experiment struct {
+	name  string
+	paper string
+	model func() *protocol.Model
+	// isViolated says that a violation is to be found.
+	isViolated bool
+	// isLong says that it takes longer than a minute.
+	isLong bool
+}
+
+func experiments() []experiment {
+	paxosOf := func(c synod.Config) func() *protocol.Model {
+		c.Proposers, c.Acceptors, c.Learners, c.Rounds = 2, 3, 1, max(c.Rounds, 1)
+		return func() *protocol.Model { return synod.Model(c) }
+	}
+	echoOf := func(receivers, initiators, traitors, byzantine int, quorums bool) func() *protocol.Model {
+		return func() *protocol.Model {
+			return echo.Model(echo.Config{HonestReceivers: receivers, HonestInitiators: initiators,
+				ByzantineReceivers: traitors, ByzantineInitiators: byzantine, Quorums: quorums})
+		}
+	}
+	return []experiment{
+		{name: "Paxos, 3 nodes, one proposal",
+			paper: "LMC: B-DFS 157,332 transitions, 1,514 s",
+			model: func() *protocol.Model { return paxos.Model(3, 1) }},
+		{name: "Paxos (2,3,1), single messages",
+			paper: "MP-Basset: DPOR > 16,087,468, > 48 h; SPOR 6,247,530, 23 h",
+			model: paxosOf(synod.Config{})},
+		{name: "Paxos (2,3,1), quorums",
+			paper: "MP-Basset: 2,822,764, 9 h 37; reply split 1,087,486; quorum split 1,826,560; " +
+				"combined 548,061, 3 h 30",
+			model: paxosOf(synod.Config{Quorums: true})},
+		{name: "Paxos (2,3,1), quorums, two rounds each",
+			model: paxosOf(synod.Config{Quorums: true, Rounds: 2}), isLong: true},
+		{name: "faulty Paxos (2,3,1), single messages", isViolated: true,
+			model: paxosOf(synod.Config{Faulty: true})},
+		{name: "faulty Paxos (2,3,1), quorums", isViolated: true,
+			paper: "MP-Basset: 162 / 524 / 279 / 105",
+			model: paxosOf(synod.Config{Quorums: true, Faulty: true})},
+		{name: "Echo Multicast (3,0,1,1), single messages", model: echoOf(3, 0, 1, 1, false)},
+		{name: "Echo Multicast (3,0,1,1), quorums",
+			paper: "MP-Basset: 2,911 / 9,222 / 652; combined 232",
+			model: echoOf(3, 0, 1, 1, true)},
+		{name: "Echo Multicast (2,1,0,1), quorums",
+			paper: "MP-Basset: 2,010 / 9,986 / 2,787; combined 1,165",
+			model: echoOf(2, 1, 0, 1, true)},
+		{name: "Echo Multicast (3,1,1,1), quorums",
+			paper: "MP-Basset: 12,023,663, > 48 h; combined 7,087,193, 42 h",
+			model: echoOf(3, 1, 1, 1, true)},
+		{name: "Echo Multicast (2,1,2,1), quorums", isViolated: true,
+			paper: "MP-Basset: 66 / 66 / 48",
+			model: echoOf(2, 1, 2, 1, true)},
+		{name: "two-phase commit, 3 managers", paper: "stateright: 288",
+			model: func() *protocol.Model { return twophase.Model(3) }},
+		{name: "two-phase commit, 5 managers", paper: "stateright: 8,832; with symmetry 665",
+			model: func() *protocol.Model { return twophase.Model(5) }},
+		{name: "two-phase commit, 7 managers", paper: "SPIN: 296,448",
+			model: func() *protocol.Model { return twophase.Model(7) }},
+	}
+}
+
+// experimentTable runs the experiments whose names are wanted.
+func experimentTable(list []experiment, wanted *regexp.Regexp, all bool, progress io.Writer) (string, error) {
+	var s strings.Builder
+	s.WriteString("| experiment | papers |")
+	for _, c := range columns {
+		fmt.Fprintf(&s, " %v |", c)
+	}
+	s.WriteString(" transitions | bytes for a state | handlers run |\n" +
+		strings.Repeat("|---", len(columns)+5) + "|\n")
+	count := 0
+	for _, e := range list {
+		if !wanted.MatchString(e.name) || e.isLong && !all {
+			continue
+		}
+		count++
+		fmt.Fprintf(progress, "%s\n", e.name)
+		row, err := e.row()
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", e.name, err)
+		}
+		s.WriteString(row)
+	}
+	if count == 0 {
+		return "", fmt.Errorf("no experiment has a name that matches %q: see README.md for the names", wanted)
+	}
+	return s.String(), nil
+}
+
+// row searches one model in all ways.
+func (e *experiment) row() (string, error) {
+	paper := e.paper
+	if paper == "" {
+		paper = "–"
+	}
+	s := fmt.Sprintf("| %s | %s |", e.name, paper)
+	var first *protocol.Result
+	for _, c := range columns {
+		o := e.options()
+		o.Search = c
+		r, err := protocol.Check(e.model(), o)
+		switch {
+		case err != nil:
+			return "", err
+		case e.isViolated != (r.Verdict == protocol.Violated) && r.Verdict != protocol.Unknown:
+			return "", fmt.Errorf("%v: %v", c, r)
+		case first == nil:
+			first = r
+		}
+		s += " " + cell(r) + " |"
+	}
+	return fmt.Sprintf("%s %s | %d | %s |\n", s, grouped(int(first.Transitions)),
+		first.Bytes/int64(max(first.States, 1)), grouped(first.Handlers)), nil
+}
+
+// options bound what would take the whole machine.
+func (e *experiment) options() protocol.Options {
+	if e.isLong {
+		return protocol.Options{Time: 20 * time.Minute}
+	}
+	return protocol.Options{Time: time.Minute}
+}
+
+// cell is what one search took. If it has not ended, the number of states is a lower bound.
+func cell(r *protocol.Result) string {
+	s := grouped(r.States) + " states, " + seconds(r.Elapsed)
+	switch {
+	case r.Violation != nil:
+		s = grouped(r.Violation.Steps) + " steps: " + s
+	case r.Verdict == protocol.Unknown:
+		s = "> " + s
+	}
+	return s
+}
+
+// grouped writes a number with commas.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// seconds writes a time with as many digits as it is good for.
+func seconds(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f s", d.Seconds())
+}
