@@ -33,6 +33,7 @@
 # make servers    clients of real servers: a table of what is found, and how fast
 # make finders    how many executions each search needs to find known bugs; ROWS=..., UPDATE=1
 # make protocols  searches of protocols beside those of the papers and of SPIN; ROWS=..., ALL=1, UPDATE=1
+# make raft       go.etcd.io/raft checked within bounds that take minutes; UPDATE=1
 # make clean      remove bin
 
 GO ?= go
@@ -46,7 +47,7 @@ BUILD = CGO_ENABLED=0 $(GO) build
 .NOTPARALLEL:
 .PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \
 	soak fuzz cases kills roots versions table2 adaptive libraries servers finders protocols container \
-	lint house clean
+	raft lint house clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed
@@ -194,6 +195,10 @@ protocols: PEERS = spin
 protocols: setup
 	@$(GO) run ./examples/protocols -rows '$(or $(ROWS),.)' -spin 5 $(if $(ALL),-all) \
 		$(if $(UPDATE),-update examples/protocols/README.md)
+
+# Go only: neither root nor peers are needed.
+raft:
+	cd examples/protocols/raft && $(GO) test -v -count=1 -timeout 60m . -bounds $(if $(UPDATE),-update)
 
 # What it starts, such as a container engine, it ends. -timeout: base images are made of packages.
 container: setup build
