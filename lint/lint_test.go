@@ -33,6 +33,10 @@ var order = []string{
 // alone are rooms that others import as libraries: they import the standard library only.
 var alone = []string{"protocol"}
 
+// companions are packages of those rooms that join them with another library. Nobody needs them who
+// does not import them.
+var companions = []string{"protocol/linearizable"}
+
 // common lists the packages that a pure room may import: they are pure themselves.
 var common = []string{module + "/internal/model", module + "/internal/invariant"}
 
@@ -179,7 +183,8 @@ func forbidden(s *source, name string) string {
 		return "only " + strings.Join(rooms, ", ") + " may"
 	}
 	isOwn := within(name, module+"/"+s.room())
-	if slices.Contains(alone, s.room()) && !s.test && !isOwn && !isStandard(name) {
+	isAlone := slices.Contains(alone, s.room()) && !slices.Contains(companions, path.Dir(s.path))
+	if isAlone && !s.test && !isOwn && !isStandard(name) {
 		return "it is a library that needs nothing but the standard library"
 	}
 	if !within(name, module) {

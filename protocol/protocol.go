@@ -37,7 +37,7 @@
 // So let the application do little, and nodes forget what they need no more. Equal states are one.
 //
 // The package needs the standard library only, and runs wherever Go does. It is independent of the
-// rest of Tandem.
+// rest of Tandem. Package linearizable beside it needs Porcupine.
 package protocol
 
 import "strconv"
