@@ -96,48 +96,87 @@ func (w *walker) add(parts *[]string, choices []choice, isMeant func(choice) boo
 
 // start stands at a first state, which pick chooses.
 func (w *walker) start(pick func([]choice) (int, error)) error {
-	// There are several if nodes choose at the start.
+	choices, err := w.firstChoices()
+	if err != nil {
+		return err
+	}
+	// Where the walker stands does not change if nothing is picked.
+	i, err := pick(choices)
+	if err == nil {
+		w.state, w.first = choices[i].state, choices[i].locals
+	}
+	return err
+}
+
+// firstChoices are the first states, sorted. There are several if nodes choose at the start.
+func (w *walker) firstChoices() (choices []choice, err error) {
 	states, err := w.walk.First()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var choices []choice
 	for _, state := range states {
-		locals, messages := w.walk.Look(state)
-		x := choice{state: state, locals: locals}
-		for node, l := range locals {
-			decoded, err := w.machine.decode(node, w.table.State(node, l).Image)
-			if err != nil {
-				return err
-			}
-			x.text += fmt.Sprintln(show.Value(decoded.node))
-			for _, timer := range decoded.timers {
-				x.text += fmt.Sprintln(w.machine.show([]byte(timer)))
-			}
+		locals, numbers := w.walk.Look(state)
+		nodes, messages, err := w.look(locals, numbers)
+		if err != nil {
+			return nil, err
 		}
-		for _, number := range messages {
-			message := w.table.Message(number)
-			x.text += fmt.Sprintln(message.From, message.To, w.machine.show(message.Image))
+		text := strings.Join(slices.Concat(nodes, messages), "\n")
+		choices = append(choices, choice{text: text, state: state, locals: locals})
+	}
+	return sorted(choices), nil
+}
+
+// look writes what a state is made of: a line for each node, and one for each message. Lines of
+// messages do not depend on their numbers.
+func (w *walker) look(locals []table.Local, numbers []table.Message) (nodes, messages []string, err error) {
+	for node, l := range locals {
+		decoded, err := w.machine.decode(node, w.table.State(node, l).Image)
+		if err != nil {
+			return nil, nil, err
 		}
-		choices = append(choices, x)
+		line := w.machine.model.name(node) + ": " + show.Value(summary(decoded.node))
+		for _, timer := range decoded.timers {
+			line += ", timer " + w.machine.show([]byte(timer))
+		}
+		if decoded.down {
+			line += ", down"
+		}
+		nodes = append(nodes, line)
 	}
-	x, err := choose(choices, pick)
-	if err != nil {
-		return err
+	for _, number := range numbers {
+		sent := w.table.Message(number)
+		messages = append(messages, fmt.Sprintf("%s, from %s to %s", w.machine.show(sent.Image),
+			w.machine.model.name(sent.From), w.machine.model.name(sent.To)))
 	}
-	w.state, w.first = x.state, x.locals
-	return nil
+	// An ordered network has its order.
+	if w.machine.model.Network != Ordered {
+		slices.Sort(messages)
+	}
+	return nodes, messages, nil
 }
 
 // step goes one step, which pick chooses.
 func (w *walker) step(pick func([]choice) (int, error)) error {
-	steps, states, err := w.walk.Steps(w.state)
+	choices, err := w.stepChoices()
 	if err != nil {
 		return err
 	}
+	i, err := pick(choices)
+	if err == nil {
+		w.state = choices[i].state
+		w.steps = append(w.steps, choices[i].step)
+	}
+	return err
+}
+
+// stepChoices are the steps from where the walker stands, sorted.
+func (w *walker) stepChoices() (choices []choice, err error) {
+	steps, states, err := w.walk.Steps(w.state)
+	if err != nil {
+		return nil, err
+	}
 	// The text of a step depends on where it begins.
 	locals, _ := w.walk.Look(w.state)
-	var choices []choice
 	for i, s := range steps {
 		text := fmt.Sprintf("%d %d %s", s.Node, s.Kind, w.machine.describeStep(w.table, locals, s))
 		// Equal messages of different senders are different steps.
@@ -146,13 +185,13 @@ func (w *walker) step(pick func([]choice) (int, error)) error {
 		}
 		choices = append(choices, choice{text: text, state: states[i], step: s})
 	}
-	x, err := choose(choices, pick)
-	if err != nil {
-		return err
-	}
-	w.state = x.state
-	w.steps = append(w.steps, x.step)
-	return nil
+	return sorted(choices), nil
+}
+
+// sorted sorts choices by their texts.
+func sorted(choices []choice) []choice {
+	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(a.text, b.text) })
+	return choices
 }
 
 // messagesOf are the messages that arrive in a step.
@@ -166,16 +205,6 @@ func messagesOf(s global.Step) []table.Message {
 	return nil // of a partition, too
 }
 
-// choose sorts choices by their texts, and has one of them picked.
-func choose(choices []choice, pick func([]choice) (int, error)) (choice, error) {
-	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(a.text, b.text) })
-	i, err := pick(choices)
-	if err != nil {
-		return choice{}, err
-	}
-	return choices[i], nil
-}
-
 // replay follows a run. What of the result is empty if nothing is violated at its end.
 func replay(m *Model, run string) (*Violation, error) {
 	machine, err := newMachine(m)
@@ -187,25 +216,7 @@ func replay(m *Model, run string) (*Violation, error) {
 	if run == "" {
 		return w.startFailure()
 	}
-	parts := strings.Split(run, ".")
-	at := 0
-	pick := func(choices []choice) (int, error) {
-		// A text from another version of the model may have any numbers, and any letters.
-		n, err := strconv.ParseInt(parts[at], 36, 32)
-		if err != nil || n < 0 || int(n) >= len(choices) {
-			return 0, fmt.Errorf("the run %q has no part %d in this model: take one that this version "+
-				"of the "+
-				"model has printed", run, at)
-		}
-		at++
-		return int(n), nil
-	}
-	// The run ends where its text ends, wherever that is in the model.
-	err = w.start(pick)
-	for err == nil && at < len(parts) {
-		err = w.step(pick)
-	}
-	if err != nil {
+	if err := w.follow(run); err != nil {
 		return nil, err
 	}
 	v := &Violation{Steps: len(w.steps), Run: run}
@@ -214,6 +225,27 @@ func replay(m *Model, run string) (*Violation, error) {
 	}
 	v.What, err = w.verdict(c)
 	return v, err
+}
+
+// follow goes through a run. It ends where its text ends, wherever that is in the model.
+func (w *walker) follow(run string) error {
+	parts := strings.Split(run, ".")
+	at := 0
+	pick := func(choices []choice) (int, error) {
+		// A text from another version of the model may have any numbers, and any letters.
+		n, err := strconv.ParseInt(parts[at], 36, 32)
+		if err != nil || n < 0 || int(n) >= len(choices) {
+			return 0, fmt.Errorf("the run %q has no part %d in this model: take one that this version of "+
+				"the model has printed", run, at)
+		}
+		at++
+		return int(n), nil
+	}
+	err := w.start(pick)
+	for err == nil && at < len(parts) {
+		err = w.step(pick)
+	}
+	return err
 }
 
 // startFailure is a violation before the first step.

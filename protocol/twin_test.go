@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"flag"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -256,5 +257,47 @@ func TestPartition(t *testing.T) {
 	}
 	if m.Faults.Partitions = 0; Test(t, m, Options{}).Verdict != Holds {
 		t.Error("a message is lost without a partition")
+	}
+}
+
+// TestLook: each step that a position lists leads to the position that it says, down to the end of
+// all runs. Violations are those that a search finds.
+func TestLook(t *testing.T) {
+	grow := func(c *counter, e *Env, _ any) { c.N += 1 + e.Choose(2) }
+	m := one(3, grow, Assertion("small", func(_ ID, n Node) bool { return n.(*counter).N < 4 }))
+	violated, ended := 0, 0
+	var walk func(run string)
+	walk = func(run string) {
+		p, err := Look(m, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Violated == "small" {
+			violated++
+		}
+		if len(p.Steps) == 0 {
+			ended++
+		}
+		for _, s := range p.Steps {
+			walk(s.Run)
+		}
+	}
+	walk("")
+	// The ways to write 3 or more as a sum of ones and twos, of which the last comes from below 3.
+	if ended != 5 || violated != 2 {
+		t.Errorf("%d runs have ended, %d are violated; want 5 and 2", ended, violated)
+	}
+	p, err := Look(&Model{Nodes: []Node{failsAtStart{}}}, "")
+	if err != nil || !strings.Contains(p.Violated, "never") || len(p.Steps) > 0 {
+		t.Errorf("%+v, error %v; want a violation at the start", p, err)
+	}
+	m.Faults.Partitions = 1
+	m.Nodes = append(m.Nodes, &counter{})
+	if p, err = Look(m, "0"); err != nil || !slices.ContainsFunc(p.Steps,
+		func(s NextStep) bool { return s.Node == "" }) {
+		t.Errorf("%+v, error %v; want a step that is a partition", p, err)
+	}
+	if _, err := Look(m, "9"); err == nil {
+		t.Error("a run that there is not is no error")
 	}
 }
