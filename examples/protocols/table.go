@@ -4,22 +4,33 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tandem-mc/tandem/examples/protocols/echo"
+	"github.com/tandem-mc/tandem/examples/protocols/onepaxos"
 	"github.com/tandem-mc/tandem/examples/protocols/paxos"
+	"github.com/tandem-mc/tandem/examples/protocols/paxosregister"
+	"github.com/tandem-mc/tandem/examples/protocols/storage"
 	"github.com/tandem-mc/tandem/examples/protocols/synod"
+	"github.com/tandem-mc/tandem/examples/protocols/tree"
 	"github.com/tandem-mc/tandem/examples/protocols/twophase"
 	"github.com/tandem-mc/tandem/protocol"
 )
 
-// columns are the ways to search: a new one is a line here, if it is one of package protocol.
-var columns = []protocol.Search{
-	protocol.BreadthFirst,
-	protocol.DepthFirst,
-	protocol.Local,
+// column is a way to search: a new one is a line here.
+type column struct {
+	name string
+	protocol.Options
+}
+
+var columns = []column{
+	{"breadth first", protocol.Options{}},
+	{"reduced", protocol.Options{Reduce: true}},
+	{"depth first, reduced", protocol.Options{Search: protocol.DepthFirst, Reduce: true}},
+	{"local", protocol.Options{Search: protocol.Local}},
 }
 
 // experiment is a row: a model, and what others have found out about it.
@@ -34,20 +45,25 @@ type experiment struct {
 }
 
 func experiments() []experiment {
+	return slices.Concat(consensus(), multicasts(), registers(), others())
+}
+
+// consensus has Paxos and its kin.
+func consensus() []experiment {
 	paxosOf := func(c synod.Config) func() *protocol.Model {
 		c.Proposers, c.Acceptors, c.Learners, c.Rounds = 2, 3, 1, max(c.Rounds, 1)
 		return func() *protocol.Model { return synod.Model(c) }
-	}
-	echoOf := func(receivers, initiators, traitors, byzantine int, quorums bool) func() *protocol.Model {
-		return func() *protocol.Model {
-			return echo.Model(echo.Config{HonestReceivers: receivers, HonestInitiators: initiators,
-				ByzantineReceivers: traitors, ByzantineInitiators: byzantine, Quorums: quorums})
-		}
 	}
 	return []experiment{
 		{name: "Paxos, 3 nodes, one proposal",
 			paper: "LMC: B-DFS 157,332 transitions, 1,514 s",
 			model: func() *protocol.Model { return paxos.Model(3, 1) }},
+		{name: "1Paxos, the wrong increment", isViolated: true,
+			paper: "LMC: found online after 225 s",
+			model: func() *protocol.Model {
+				return onepaxos.Model(onepaxos.Config{Nodes: 3, Rivals: 1, Replacements: 1,
+					WrongIncrement: true})
+			}},
 		{name: "Paxos (2,3,1), single messages",
 			paper: "MP-Basset: DPOR > 16,087,468, > 48 h; SPOR 6,247,530, 23 h",
 			model: paxosOf(synod.Config{})},
@@ -62,6 +78,20 @@ func experiments() []experiment {
 		{name: "faulty Paxos (2,3,1), quorums", isViolated: true,
 			paper: "MP-Basset: 162 / 524 / 279 / 105",
 			model: paxosOf(synod.Config{Quorums: true, Faulty: true})},
+		{name: "Paxos, 3 servers, 2 clients", paper: "stateright: 16,668",
+			model: func() *protocol.Model { return paxosregister.Model(3, 2) }},
+	}
+}
+
+// multicasts has those with Byzantine nodes.
+func multicasts() []experiment {
+	echoOf := func(receivers, initiators, traitors, byzantine int, quorums bool) func() *protocol.Model {
+		return func() *protocol.Model {
+			return echo.Model(echo.Config{HonestReceivers: receivers, HonestInitiators: initiators,
+				ByzantineReceivers: traitors, ByzantineInitiators: byzantine, Quorums: quorums})
+		}
+	}
+	return []experiment{
 		{name: "Echo Multicast (3,0,1,1), single messages", model: echoOf(3, 0, 1, 1, false)},
 		{name: "Echo Multicast (3,0,1,1), quorums",
 			paper: "MP-Basset: 2,911 / 9,222 / 652; combined 232",
@@ -72,15 +102,46 @@ func experiments() []experiment {
 		{name: "Echo Multicast (3,1,1,1), quorums",
 			paper: "MP-Basset: 12,023,663, > 48 h; combined 7,087,193, 42 h",
 			model: echoOf(3, 1, 1, 1, true)},
-		{name: "Echo Multicast (2,1,2,1), quorums", isViolated: true,
+		{name: "Echo Multicast (2,1,2,1), wrong agreement, quorums", isViolated: true,
 			paper: "MP-Basset: 66 / 66 / 48",
 			model: echoOf(2, 1, 2, 1, true)},
-		{name: "two-phase commit, 3 managers", paper: "stateright: 288",
-			model: func() *protocol.Model { return twophase.Model(3) }},
+	}
+}
+
+// registers has those of the paper, and the atomic one. There, it is not said how often is written.
+func registers() []experiment {
+	registerOf := func(readers, writes, reads int, atomic, noInversions bool) func() *protocol.Model {
+		return func() *protocol.Model {
+			return storage.Model(storage.Config{Objects: 3, Readers: readers, Writes: writes,
+				Reads: reads, Atomic: atomic, NoInversions: noInversions, Quorums: true})
+		}
+	}
+	return []experiment{
+		{name: "regular storage (3,1), two writes, one read, quorums",
+			paper: "MP-Basset: 2,358,345, 8 h 57; 185,711; 20,039; combined 18,451",
+			model: registerOf(1, 2, 1, false, false)},
+		{name: "regular storage (3,1), two writes, two reads, quorums",
+			model: registerOf(1, 2, 2, false, false)},
+		{name: "regular storage (3,2), wrong regularity, quorums", isViolated: true,
+			paper: "MP-Basset: 286,410; 72,937; 41,331; combined 6,987",
+			model: registerOf(2, 1, 1, false, true)},
+		{name: "atomic register (3,1), one write, two reads, quorums",
+			model: registerOf(1, 1, 2, true, true)},
+	}
+}
+
+// others has what is neither.
+func others() []experiment {
+	commitOf := func(managers int) func() *protocol.Model {
+		return func() *protocol.Model { return twophase.Model(managers) }
+	}
+	return []experiment{
+		{name: "tree of 5 nodes",
+			model: func() *protocol.Model { return tree.Model([]int{0, 0, 0, 1, 1}, -1) }},
+		{name: "two-phase commit, 3 managers", paper: "stateright: 288", model: commitOf(3)},
 		{name: "two-phase commit, 5 managers", paper: "stateright: 8,832; with symmetry 665",
-			model: func() *protocol.Model { return twophase.Model(5) }},
-		{name: "two-phase commit, 7 managers", paper: "SPIN: 296,448",
-			model: func() *protocol.Model { return twophase.Model(7) }},
+			model: commitOf(5)},
+		{name: "two-phase commit, 7 managers", paper: "SPIN: 296,448", model: commitOf(7)},
 	}
 }
 
@@ -89,7 +150,7 @@ func experimentTable(list []experiment, wanted *regexp.Regexp, all bool, progres
 	var s strings.Builder
 	s.WriteString("| experiment | papers |")
 	for _, c := range columns {
-		fmt.Fprintf(&s, " %v |", c)
+		s.WriteString(" " + c.name + " |")
 	}
 	s.WriteString(" transitions | bytes for a state | handlers run |\n" +
 		strings.Repeat("|---", len(columns)+5) + "|\n")
@@ -121,14 +182,13 @@ func (e *experiment) row() (string, error) {
 	s := fmt.Sprintf("| %s | %s |", e.name, paper)
 	var first *protocol.Result
 	for _, c := range columns {
-		o := e.options()
-		o.Search = c
-		r, err := protocol.Check(e.model(), o)
+		c.Time = e.time()
+		r, err := protocol.Check(e.model(), c.Options)
 		switch {
 		case err != nil:
 			return "", err
 		case e.isViolated != (r.Verdict == protocol.Violated) && r.Verdict != protocol.Unknown:
-			return "", fmt.Errorf("%v: %v", c, r)
+			return "", fmt.Errorf("%s: %v", c.name, r)
 		case first == nil:
 			first = r
 		}
@@ -138,20 +198,23 @@ func (e *experiment) row() (string, error) {
 		first.Bytes/int64(max(first.States, 1)), grouped(first.Handlers)), nil
 }
 
-// options bound what would take the whole machine.
-func (e *experiment) options() protocol.Options {
+// time bounds a search that has no end.
+func (e *experiment) time() time.Duration {
 	if e.isLong {
-		return protocol.Options{Time: 20 * time.Minute}
+		return 20 * time.Minute
 	}
-	return protocol.Options{Time: time.Minute}
+	return 20 * time.Second
 }
 
-// cell is what one search took. If it has not ended, the number of states is a lower bound.
+// cell is what one search took. If it has not ended, the number of states is a lower bound; there
+// are none if it is still about local states.
 func cell(r *protocol.Result) string {
 	s := grouped(r.States) + " states, " + seconds(r.Elapsed)
 	switch {
 	case r.Violation != nil:
 		s = grouped(r.Violation.Steps) + " steps: " + s
+	case r.Verdict == protocol.Unknown && r.States == 0:
+		s = "no end"
 	case r.Verdict == protocol.Unknown:
 		s = "> " + s
 	}

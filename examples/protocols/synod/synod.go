@@ -129,7 +129,10 @@ func (p *Proposer) Quorums() []protocol.Quorum {
 // accept asks for votes: for the value of the highest ballot that was promised upon, if any.
 func (p *Proposer) accept(env *protocol.Env, last []Vote) {
 	p.Waits = false
-	highest := slices.MaxFunc(last, func(a, b Vote) int { return cmp.Compare(a.Ballot, b.Ballot) })
+	// In one ballot there is one value. A local search meets promises that contradict this.
+	highest := slices.MaxFunc(last, func(a, b Vote) int {
+		return cmp.Or(cmp.Compare(a.Ballot, b.Ballot), cmp.Compare(a.Value, b.Value))
+	})
 	vote := Vote{p.ballot(env), cmp.Or(highest.Value, int(env.ID())+1)}
 	for id := p.Config.acceptors(); id < p.Config.learners(); id++ {
 		env.Send(id, Accept{vote})
