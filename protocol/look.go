@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 )
@@ -88,7 +90,7 @@ func (w *walker) next(p *Position) error {
 	}
 	locals, _ := w.walk.Look(w.state)
 	for i, x := range choices {
-		s := NextStep{Text: w.machine.describeStep(w.table, locals, x.step),
+		s := NextStep{Text: w.machine.describeStep(w.table, locals, x.step) + w.senders(x.step),
 			Run: p.Run + "." + strconv.FormatInt(int64(i), 36)}
 		// The network does its part alone.
 		if x.step.Fault != global.Part && x.step.Fault != global.Heal {
@@ -97,4 +99,18 @@ func (w *walker) next(p *Position) error {
 		p.Steps = append(p.Steps, s)
 	}
 	return nil
+}
+
+// senders says whose messages arrive in a step. Equal messages of different nodes are different
+// steps. It is empty if none arrives.
+func (w *walker) senders(s global.Step) string {
+	var names []string
+	for _, message := range messagesOf(s) {
+		names = append(names, w.machine.model.name(w.table.Message(message).From))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return ", from " + strings.Join(names, ", ")
 }

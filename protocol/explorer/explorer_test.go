@@ -57,7 +57,8 @@ func TestWalk(t *testing.T) {
 	link := ""
 	for i, want := range [][]string{
 		{"How it may begin", "A: echo{Heard:0}"},
-		{"What may happen next", "&#34;\\u003cping&gt;&#34;, from A to B"},
+		{"What may happen next", "&#34;\\u003cping&gt;&#34;, from A to B",
+			"B: &#34;\\u003cping&gt;&#34;, from A</a>"},
 		{"B: echo{Heard:1}", "pong", "run <code>0.0</code>", "one step back"},
 		{"violated: A hears nothing", "Nothing: the run has ended.", "None."},
 	} {
