@@ -21,6 +21,8 @@ type Options struct {
 	// independent of what follows from the local search, which comes first. Local is reduced
 	// anyway.
 	Reduce bool
+	// Without leaves out parts of the reduction, to see what they are worth.
+	Without Split
 	// Depth bounds the steps of a run, States how many states there are, Time how long the search
 	// takes. Zero is no bound.
 	Depth, States int
@@ -35,6 +37,19 @@ type Options struct {
 	// Progress is called about each second; nil: it is not.
 	Progress func(Progress)
 }
+
+// Split is a way in which Reduce tells transitions apart (Bokor et al., section V). With each of
+// them fewer transitions depend on each other.
+type Split uint8
+
+// The splits.
+const (
+	// ReplySplit: a transition is told apart by the message that it consumes. So an answer depends
+	// on its question, and not on all else that the node could do.
+	ReplySplit Split = 1 << iota
+	// QuorumSplit: a quorum transition is told apart by the set of messages that it consumes.
+	QuorumSplit
+)
 
 // Search is a way to search.
 type Search uint8
@@ -164,7 +179,7 @@ func Check(m *Model, o Options) (*Result, error) {
 		return nil, fmt.Errorf("a partition is dependent on all else: leave out Reduce, or partitions")
 	}
 	if o.Reduce {
-		if reason, err := reduce(machine, &c, bounds); err != nil || reason != "" {
+		if reason, err := reduce(machine, &c, o.Without, bounds); err != nil || reason != "" {
 			return &Result{Reason: reason}, err
 		}
 	}
@@ -195,7 +210,7 @@ func (r *Result) conclude() {
 }
 
 // reduce has a search explore stubborn sets only. A reason says why the fixpoint was not complete.
-func reduce(m *machine, c *global.Config, b *bounds) (reason string, err error) {
+func reduce(m *machine, c *global.Config, without Split, b *bounds) (reason string, err error) {
 	fixpoint, reason, err := explore(c, b)
 	if err != nil || reason != "" {
 		return reason, err
@@ -206,8 +221,12 @@ func reduce(m *machine, c *global.Config, b *bounds) (reason string, err error) 
 		was, is := c.Table.State(node, from), c.Table.State(node, to)
 		return judged && was.Class != is.Class || is.Failure != ""
 	}
-	c.Proviso = true
-	c.Select = local.NewStubborn(fixpoint, c.Table.Senders(), c.Faults.Drops != 0, isVisible).Select
+	// What can be done again and again changes nothing that would run out.
+	c.Proviso = c.Duplicating || c.Faults.Duplicates < 0 || !fixpoint.Ends(c.Faults.Crashes >= 0)
+	c.Select = local.NewStubborn(fixpoint, c.Table.Senders(), local.StubbornConfig{
+		Drops: c.Faults.Drops != 0, IsVisible: isVisible,
+		WholeSenders: without&ReplySplit != 0, WholeQuorums: without&QuorumSplit != 0,
+	}).Select
 	return "", nil
 }
 

@@ -41,6 +41,9 @@ type effect struct {
 	setTimer bool
 }
 
+// mostNodes is how many nodes a random protocol has at most.
+const mostNodes = 5
+
 // drawSpec draws a protocol that has a few thousand states at most, mostly.
 func drawSpec(t *rapid.T) *spec {
 	s := &spec{on: map[occasion][]effect{}, quorums: map[[2]int]int{}}
@@ -58,6 +61,41 @@ func drawSpec(t *rapid.T) *spec {
 				if event < s.messages && draw(0, 2, "has") > 0 {
 					s.drawEffects(draw, occasion{node, state, event})
 				}
+			}
+		}
+	}
+	for i := range s.bad {
+		s.bad[i], s.good[i] = draw(0, s.states-1, "bad"), draw(0, s.states-1, "good")
+	}
+	s.end = draw(0, s.states-1, "end")
+	return s
+}
+
+// drawSparse draws a protocol of more nodes that do less. There are no faults, few nodes begin
+// something, and a step goes on to another state. So there are messages that nobody can send before
+// another one has come.
+func drawSparse(t *rapid.T) *spec {
+	s := &spec{on: map[occasion][]effect{}, quorums: map[[2]int]int{}}
+	draw := func(from, to int, name string) int { return rapid.IntRange(from, to).Draw(t, name) }
+	s.nodes, s.states = draw(3, mostNodes, "nodes"), draw(3, 4, "states")
+	s.messages = draw(1, 3, "messages")
+	s.network = Network(draw(0, 1, "network"))
+	for node := range s.nodes {
+		for state := range s.states - 1 {
+			for _, event := range []int{onAction, onQuorum, 0, 1, 2} {
+				isRare := event == onAction && (state > 0 || node > 1)
+				if event >= s.messages || draw(0, 3, "has") < map[bool]int{true: 3, false: 1}[isRare] {
+					continue
+				}
+				if event == onQuorum {
+					s.quorums[[2]int{node, state}] = draw(0, s.messages-1, "quorum")
+				}
+				e := effect{next: draw(state+1, s.states-1, "next")}
+				for range draw(1, 3, "sends") {
+					to, message := draw(0, s.nodes-1, "to"), draw(0, s.messages-1, "message")
+					e.send = append(e.send, [2]int{to, message})
+				}
+				s.on[occasion{node, state, event}] = []effect{e}
 			}
 		}
 	}
@@ -155,9 +193,9 @@ func (s *spec) isAt(states []int, want [2]int) bool {
 
 // simple is a global state in its simplest form, for the twin.
 type simple struct {
-	states   [3]int
-	down     [3]bool
-	timer    [3]bool
+	states   [mostNodes]int
+	down     [mostNodes]bool
+	timer    [mostNodes]bool
 	left     Faults
 	cut      int    // the nodes that are parted from node 0, as bits
 	messages string // from, to and message, of three bytes each, sorted or in the order of sending

@@ -14,19 +14,21 @@ import (
 // protocols is how many random ones are compared in each test; make deep takes 10,000.
 var protocols = flag.Int("protocols", 300, "how many random protocols are compared with the twin")
 
-// mostStates is how many states a random protocol may have to be compared.
-const mostStates = 20_000
+// mostStates is how many states a random protocol may have to be compared, mostSparse how many one
+// has that is sparse.
+const mostStates, mostSparse = 20_000, 2000
 
 // checkSpecs calls check with random protocols that are small enough, and with their twins.
-func checkSpecs(t *testing.T, check func(t *rapid.T, s *spec, twin *twin)) {
+func checkSpecs(t *testing.T, most int, draw func(*rapid.T) *spec,
+	check func(t *rapid.T, s *spec, twin *twin)) {
 	t.Helper()
 	if err := flag.Set("rapid.checks", strconv.Itoa(*protocols)); err != nil {
 		t.Fatal(err)
 	}
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {
-		s := drawSpec(t)
-		if twin, ok := s.explore(mostStates); ok {
+		s := draw(t)
+		if twin, ok := s.explore(most); ok {
 			compared++
 			check(t, s, twin)
 		}
@@ -40,7 +42,7 @@ func checkSpecs(t *testing.T, check func(t *rapid.T, s *spec, twin *twin)) {
 // TestTwin: the search has the same states and transitions as a twin in which nothing is clever,
 // and violations after as few steps.
 func TestTwin(t *testing.T) {
-	checkSpecs(t, func(t *rapid.T, s *spec, twin *twin) {
+	checkSpecs(t, mostStates, drawSpec, func(t *rapid.T, s *spec, twin *twin) {
 		workers := rapid.IntRange(1, 3).Draw(t, "workers")
 		// Without properties all states are visited.
 		m := s.model()
@@ -89,7 +91,7 @@ func checkProperty(t *rapid.T, m *Model, want int, o Options) {
 // candidates that no run leads to are told from those that one does, in all networks.
 func TestLocalTwin(t *testing.T) {
 	candidates := 0
-	checkSpecs(t, func(t *rapid.T, s *spec, twin *twin) {
+	checkSpecs(t, mostStates, drawSpec, func(t *rapid.T, s *spec, twin *twin) {
 		m := s.model()
 		properties := m.Properties
 		for i, isViolated := range []bool{twin.bad >= 0, !twin.good} {
@@ -118,11 +120,11 @@ func TestLocalTwin(t *testing.T) {
 	t.Logf("%d candidates refuted", candidates)
 }
 
-// TestReducedTwin: a reduced search has the verdicts of the twin, and mostly fewer states. At the
-// ends of runs nothing is left out at all.
+// TestReducedTwin: a reduced search has the verdicts of the twin, and mostly fewer states, with
+// each of the splits and without. At the ends of runs nothing is left out at all.
 func TestReducedTwin(t *testing.T) {
 	whole, reduced := 0, 0
-	checkSpecs(t, func(t *rapid.T, s *spec, twin *twin) {
+	checkSpecs(t, mostStates, drawSpec, func(t *rapid.T, s *spec, twin *twin) {
 		m := s.model()
 		if s.faults.Partitions != 0 {
 			return
@@ -132,8 +134,11 @@ func TestReducedTwin(t *testing.T) {
 		if rapid.Bool().Draw(t, "depth-first") {
 			o.Search = DepthFirst
 		}
+		splits := Split(rapid.IntRange(0, 3).Draw(t, "splits"))
 		for i, isViolated := range []bool{twin.bad >= 0, !twin.good, twin.ended >= 0} {
 			m.Properties = properties[i : i+1]
+			// Each property has another setting.
+			o.Without = (splits + Split(i)) % (ReplySplit + QuorumSplit + 1)
 			r, err := Check(m, o)
 			if err != nil {
 				t.Fatal(err)
@@ -154,6 +159,69 @@ func TestReducedTwin(t *testing.T) {
 	t.Logf("%d states of %d", reduced, whole)
 	if reduced >= whole {
 		t.Errorf("%d states of %d: nothing was reduced", reduced, whole)
+	}
+}
+
+// TestSplitsTwin: with each of the splits and without, a reduced search has the verdicts of the
+// twin where transitions wait for messages that wait for others.
+func TestSplitsTwin(t *testing.T) {
+	states := map[Split]int{}
+	checkSpecs(t, mostSparse, drawSparse, func(t *rapid.T, s *spec, twin *twin) {
+		m := s.model()
+		properties := m.Properties
+		o := Options{Reduce: true, Workers: 1, Search: Search(rapid.IntRange(0, 1).Draw(t, "search"))}
+		for i, isViolated := range []bool{twin.bad >= 0, !twin.good, twin.ended >= 0} {
+			m.Properties = properties[i : i+1]
+			for o.Without = range ReplySplit + QuorumSplit + 1 {
+				r, err := Check(m, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := map[bool]Verdict{true: Violated, false: Holds}[isViolated]; r.Verdict != want {
+					t.Fatalf("%s, without %b: %v; want %v", properties[i].Name(), o.Without, r, want)
+				}
+				if r.Violation == nil {
+					states[o.Without] += r.States
+				}
+			}
+		}
+	})
+	t.Logf("states: %d with both splits, %d and %d with one, %d without", states[0], states[ReplySplit],
+		states[QuorumSplit], states[ReplySplit|QuorumSplit])
+	if states[0] >= states[ReplySplit|QuorumSplit] {
+		t.Error("the splits leave out nothing")
+	}
+}
+
+// TestReducedQuorum: what a node could do now does not keep a quorum from coming to it, with each
+// of the splits and without.
+func TestReducedQuorum(t *testing.T) {
+	ask := []effect{{next: 1, send: [][2]int{{0, 0}}}}
+	s := &spec{nodes: 3, states: 3, messages: 1, good: [2]int{2, 1}, quorums: map[[2]int]int{{0, 0}: 0},
+		on: map[occasion][]effect{
+			{0, 0, onAction}: {{next: 1}}, {0, 0, onQuorum}: {{next: 2}},
+			{1, 0, onAction}: ask, {2, 0, onAction}: ask,
+		}}
+	for without := range ReplySplit + QuorumSplit + 1 {
+		m := s.model()
+		m.Properties = m.Properties[1:2]
+		if r, err := Check(m, Options{Reduce: true, Without: without}); err != nil || r.Verdict != Holds {
+			t.Errorf("without %b: %v, error %v; want that the quorum is reached", without, r, err)
+		}
+	}
+}
+
+// TestReducedCycle: a node that goes round for ever does not put off what another one does.
+func TestReducedCycle(t *testing.T) {
+	idle := func(*counter, *Env, any) {}
+	step := func(c *counter, _ *Env, _ any) { c.N++ }
+	for _, search := range []Search{BreadthFirst, DepthFirst} {
+		m := &Model{Nodes: []Node{&counter{Most: 1, On: idle}, &counter{Most: 2, On: step}},
+			Properties: []Property{Always("below 2", func(_ ID, n Node) bool { return n.(*counter).N < 2 },
+				func(v []bool) bool { return v[0] && v[1] })}}
+		if r, err := Check(m, Options{Search: search, Reduce: true}); err != nil || r.Verdict != Violated {
+			t.Errorf("%v: %v, error %v; want a violation", search, r, err)
+		}
 	}
 }
 

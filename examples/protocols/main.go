@@ -50,6 +50,11 @@ func run(args []string, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
+	splits, err := splitTable(experiments(), wanted, progress)
+	if err != nil {
+		return err
+	}
+	text += splits
 	if s.spin > 0 {
 		if err := spin.Missing(); err != nil {
 			return err

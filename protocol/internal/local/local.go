@@ -43,8 +43,6 @@ type Fixpoint struct {
 	Edges [][][]Edge
 	// Reached are the local states of each node, in the order in which they were met.
 	Reached [][]table.Local
-	// Quorums are the quorum transitions by node and local state; most have none.
-	Quorums []map[table.Local][]Quorum
 	// Inbox are the messages to each node.
 	Inbox [][]table.Message
 	// Messages is a number above those of all messages.
@@ -53,13 +51,6 @@ type Fixpoint struct {
 	Events int
 	// FailsAtStart: a node may fail before it has a local state.
 	FailsAtStart bool
-}
-
-// Quorum is a quorum transition of a local state.
-type Quorum struct {
-	Size int // zero is any number
-	// Waits are the messages of which a set may be consumed.
-	Waits []table.Message
 }
 
 // explorer is the state of Explore.
@@ -119,14 +110,6 @@ func Explore(c Config) (f *Fixpoint, reason string, err error) {
 	}
 	x.result.Messages++ // a number above the last one
 	x.result.Inbox = x.inbox
-	x.result.Quorums = make([]map[table.Local][]Quorum, c.Nodes)
-	for node := range x.result.Quorums {
-		x.result.Quorums[node] = map[table.Local][]Quorum{}
-	}
-	for q, waits := range x.waiting {
-		size := x.reader.State(q.node, q.local).Quorums[q.number]
-		x.result.Quorums[q.node][q.local] = append(x.result.Quorums[q.node][q.local], Quorum{size, waits})
-	}
 	return x.result, x.stopped, nil
 }
 

@@ -1,7 +1,9 @@
 package local
 
 import (
+	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
@@ -11,80 +13,117 @@ import (
 // what a node may send from a local state on, what it can consume there, and which steps are
 // visible. Nothing is annotated by hand, as MP-Basset's models are (Bokor et al., section IV).
 //
-// A set is made of all transitions of some nodes. Transitions of different nodes are independent,
-// but for one that sends what the other consumes. So the set has to be closed: if a node of it can
-// consume a message that is not under way, then the sender of that message is in the set, if it may
-// still send it. Then whatever other nodes do first can as well come later.
+// A transition is a node and what it consumes, whatever its local state. Those of one node depend
+// on each other; those of two do not, but that one may send what the other consumes. A set has some
+// nodes as a whole: all that they can do in their local states. Of others it has transitions that
+// cannot happen yet, since a message is not under way. For each of these there is a message in
+// wanted, and the transitions that may send it are in the set as well:
 //
-//   - Quorum split: a transition that consumes k messages waits for k senders. Let a of them have
-//
-// sent.     As long as at most k-1-a of the others are left out, each set that is not complete
-// lacks the     message of a sender in the set. So these may be left out.   - Reply split: a node
-// that only answers those from whom it consumes sends nothing to others. That     needs no rule:
-// the fixpoint has what each node may send from here on, message by message.
+//   - Quorum split: each set of messages is a transition of its own. It has to wait for one of
+//     those that are not there, so one of their senders will do.
+//   - Reply split: so is each message. If an acceptor has yet to be asked before it answers, then
+//     the transition of its answer has to wait, whatever else the acceptor could do now.
 //
 // A transition is visible if it changes the class of its node, or fails. If one of the set is
-// enabled and visible, then all nodes that may still take a visible step are in the set. In each
-// cycle of states some state has to be expanded in full, for which package global cares.
+// enabled and visible, then all that may still be visible are in the set. In each cycle of states
+// some state has to be expanded in full, for which package global cares.
 type Stubborn struct {
+	StubbornConfig
 	fixpoint *Fixpoint
-	senders  []int // by message
+	senders  []int               // by message
+	needs    [][][]table.Message // by node and transition: what it consumes
+	sentBy   [][]int             // by message: transitions of its sender
 	states   [][]stubbornState
-	drops    bool
+}
+
+// StubbornConfig says what a Stubborn has to look at.
+type StubbornConfig struct {
+	// Drops: messages may be lost.
+	Drops bool
+	// WholeSenders leaves out the reply split, WholeQuorums the quorum split.
+	WholeSenders, WholeQuorums bool
+	// IsVisible says whether a step of a node from one local state to another is visible.
+	IsVisible func(node int, from, to table.Local) bool
 }
 
 // stubbornState is what a local state means for the selection.
 type stubbornState struct {
-	own      int // events without a message, but for crashes, of which others may use up the last
-	consumes set // by single deliveries
-	future   set // may still be sent
+	own      int   // events without a message, but for crashes, of which others may use up the last
+	consumes []int // transitions here that consume something
+	ahead    set   // transitions from here on
+	future   set   // messages that may still be sent
 	// visible are the messages of visible steps; ownVisible says that there is one without a
-	// message, and willBeVisible that there may be one from here on.
-	visible                   set
-	ownVisible, willBeVisible bool
-	quorums                   []Quorum
+	// message. visibleAhead are the transitions from here on that may be visible.
+	visible, visibleAhead set
+	ownVisible            bool
 }
 
-// NewStubborn prepares the selection. Senders has the sender of each message. Drops says whether
-// messages may be lost. IsVisible says whether a step of a node from one local state to another is
-// visible.
-func NewStubborn(f *Fixpoint, senders []int, drops bool,
-	isVisible func(node int, from, to table.Local) bool) *Stubborn {
-	s := &Stubborn{fixpoint: f, senders: senders, drops: drops}
+// NewStubborn prepares the selection. Senders has the sender of each message.
+func NewStubborn(f *Fixpoint, senders []int, c StubbornConfig) *Stubborn {
+	s := &Stubborn{StubbornConfig: c, fixpoint: f, senders: senders, sentBy: make([][]int, f.Messages)}
 	for node, edges := range f.Edges {
+		numbers := s.number(edges)
 		s.states = append(s.states, make([]stubbornState, len(edges)))
 		for _, l := range f.Reached[node] {
-			s.states[node][l] = s.newState(node, l, isVisible)
+			s.states[node][l] = s.newState(node, l, numbers)
 		}
 		s.close(node)
 	}
 	return s
 }
 
-func (s *Stubborn) newSet() set { return make(set, (s.fixpoint.Messages+63)/64) }
+// number numbers the transitions of a node, by what they consume.
+func (s *Stubborn) number(edges [][]Edge) (numbers map[string]int) {
+	numbers = map[string]int{}
+	var needs [][]table.Message
+	for _, list := range edges {
+		for _, e := range list {
+			if _, isKnown := numbers[name(e.Needs)]; !isKnown {
+				numbers[name(e.Needs)] = len(needs)
+				needs = append(needs, e.Needs)
+			}
+		}
+	}
+	s.needs = append(s.needs, needs)
+	return numbers
+}
+
+// name tells lists of messages apart.
+func name(messages []table.Message) string {
+	var b []byte
+	for _, m := range messages {
+		b = binary.AppendUvarint(b, uint64(m))
+	}
+	return string(b)
+}
+
+func newSet(size int) set { return make(set, (size+63)/64) }
 
 // newState looks at the steps from a local state.
-func (s *Stubborn) newState(node int, l table.Local, isVisible func(int, table.Local,
-	table.Local) bool) stubbornState {
-	x := stubbornState{consumes: s.newSet(), future: s.newSet(), visible: s.newSet(),
-		quorums: s.fixpoint.Quorums[node][l]}
+func (s *Stubborn) newState(node int, l table.Local, numbers map[string]int) stubbornState {
+	messages, transitions := s.fixpoint.Messages, len(s.needs[node])
+	x := stubbornState{ahead: newSet(transitions), visibleAhead: newSet(transitions),
+		future: newSet(messages), visible: newSet(messages)}
 	for _, e := range s.fixpoint.Edges[node][l] {
-		switch len(e.Needs) {
+		transition := numbers[name(e.Needs)]
+		isNew := x.ahead.add(table.Message(transition))
 		// The last crash that a run may have can be taken by another node.
-		case 0:
-			if !e.Crash {
-				x.own++
-			}
-		case 1:
-			x.consumes.add(e.Needs[0])
+		switch {
+		case len(e.Needs) == 0 && !e.Crash:
+			x.own++
+		case len(e.Needs) > 0 && isNew:
+			x.consumes = append(x.consumes, transition)
 		}
 		for _, m := range e.Sent {
 			x.future.add(m)
+			if !slices.Contains(s.sentBy[m], transition) {
+				s.sentBy[m] = append(s.sentBy[m], transition)
+			}
 		}
-		if !e.Fails && !isVisible(node, l, e.Next) {
+		if !e.Fails && !s.IsVisible(node, l, e.Next) {
 			continue
 		}
-		x.willBeVisible = true
+		x.visibleAhead.add(table.Message(transition))
 		x.ownVisible = x.ownVisible || len(e.Needs) == 0
 		for _, m := range e.Needs {
 			x.visible.add(m)
@@ -104,152 +143,200 @@ func (s *Stubborn) close(node int) {
 				if e.Fails {
 					continue
 				}
-				next := &states[e.Next]
-				if states[l].future.addAll(next.future) {
-					changed = true
-				}
-				if next.willBeVisible && !states[l].willBeVisible {
-					states[l].willBeVisible = true
-					changed = true
-				}
+				here, next := &states[l], &states[e.Next]
+				sends := here.future.addAll(next.future)
+				moves := here.ahead.addAll(next.ahead)
+				isSeen := here.visibleAhead.addAll(next.visibleAhead)
+				changed = changed || sends || moves || isSeen
 			}
 		}
 	}
+}
+
+// selection is a stubborn set in the making.
+type selection struct {
+	*Stubborn
+	locals []table.Local
+	// here are the messages under way, enabled those that can come next.
+	here, enabled set
+	nodes, todo   uint64 // in the set as a whole, and those of them that are not looked at yet
+	wanted        set
+	waits         []table.Message // of those that are wanted: not looked at yet
+	isVisible     bool
+	counts        []int // of enabled transitions, by node
 }
 
 // Select returns the nodes whose transitions are a stubborn set, as bits. Of several sets it takes
 // one with the fewest enabled transitions. CanArrive says whether a message, given by index, may
 // arrive next.
 func (s *Stubborn) Select(locals []table.Local, messages []table.Message, canArrive func(i int) bool) uint64 {
+	size := s.fixpoint.Messages
+	x := &selection{Stubborn: s, locals: locals, here: newSet(size), enabled: newSet(size),
+		wanted: newSet(size)}
 	// What is under way need not be sent; what is enabled can come next.
-	here, enabled := s.newSet(), s.newSet()
 	for i, m := range messages {
-		here.add(m)
+		x.here.add(m)
 		if canArrive(i) {
-			enabled.add(m)
+			x.enabled.add(m)
 		}
+	}
+	for node := range locals {
+		x.counts = append(x.counts, x.count(node))
 	}
 	all := uint64(1)<<len(locals) - 1
 	best, least := all, 1<<30
-	// Each node is tried as the first of a set.
-	for node := range locals {
-		nodes := s.closed(uint64(1)<<node, locals, here, enabled)
-		if nodes == all {
+	// Each node that can move is tried as the first of a set.
+	for node, n := range x.counts {
+		if n == 0 || n >= least {
 			continue
 		}
-		// A set without an enabled transition says nothing.
-		if n := s.enabled(nodes, locals, enabled); n > 0 && n < least {
-			best, least = nodes, n
+		x.closeFrom(node, all)
+		if x.nodes == all {
+			continue
+		}
+		n = 0
+		for rest := x.nodes; rest != 0; rest &= rest - 1 {
+			n += x.counts[bits.TrailingZeros64(rest)]
+		}
+		if n < least {
+			best, least = x.nodes, n
 		}
 	}
 	return best
 }
 
-// enabled counts the enabled transitions of some nodes, roughly: a quorum transition counts for
-// each message.
-func (s *Stubborn) enabled(nodes uint64, locals []table.Local, messages set) (n int) {
-	for ; nodes != 0; nodes &= nodes - 1 {
-		node := bits.TrailingZeros64(nodes)
-		x := &s.states[node][locals[node]]
-		n += x.own + count(x.consumes, messages)
-		for _, q := range x.quorums {
-			n += s.ready(q, messages)
+// count counts the enabled transitions of a node.
+func (x *selection) count(node int) int {
+	state := &x.states[node][x.locals[node]]
+	n := state.own
+	for _, t := range state.consumes {
+		if x.enabled.hasAll(x.needs[node][t]) {
+			n++
 		}
 	}
 	return n
 }
 
-// ready counts the messages of a quorum transition that are there, if they are enough.
-func (s *Stubborn) ready(q Quorum, messages set) int {
-	if n := bits.OnesCount64(s.arrived(q, messages)); n >= max(1, q.Size) {
-		return n
-	}
-	return 0
-}
-
-// arrived are the senders, as bits, whose messages are there.
-func (s *Stubborn) arrived(q Quorum, messages set) (senders uint64) {
-	for _, m := range q.Waits {
-		if messages.has(m) {
-			senders |= 1 << s.senders[m]
-		}
-	}
-	return senders
-}
-
-// closed adds nodes to a set until it is stubborn.
-func (s *Stubborn) closed(nodes uint64, locals []table.Local, here, enabled set) uint64 {
-	visible := false
-	for todo := nodes; todo != 0; {
-		node := bits.TrailingZeros64(todo)
-		todo &= todo - 1
-		x := &s.states[node][locals[node]]
-		// Each node of the set brings those that it waits for.
-		add := s.producers(node, x, locals, here)
-		if !visible && (x.ownVisible || overlaps(x.visible, enabled, nil)) {
-			visible = true
-			for other, l := range locals {
-				if s.states[other][l].willBeVisible {
-					add |= 1 << other
-				}
-			}
-		}
-		add |= s.missing(nodes|add, x, locals, here)
-		todo |= add &^ nodes
-		nodes |= add
-	}
-	return nodes
-}
-
-// producers are the nodes that may still send what a node consumes by itself.
-func (s *Stubborn) producers(node int, x *stubbornState, locals []table.Local, here set) (nodes uint64) {
-	for other, l := range locals {
-		future := s.states[other][l].future
+// closeFrom begins a set with a node, and adds to it until it is stubborn, or has all nodes.
+func (x *selection) closeFrom(node int, all uint64) {
+	x.nodes, x.todo, x.isVisible = 0, 0, false
+	clear(x.wanted)
+	x.waits = x.waits[:0]
+	x.add(node)
+	for x.nodes != all {
 		switch {
-		case other == node:
-		case s.drops && s.sendsTo(future, node, here):
-			nodes |= 1 << other
-		case overlaps(x.consumes, future, here):
-			nodes |= 1 << other
+		case x.todo != 0:
+			node := bits.TrailingZeros64(x.todo)
+			x.todo &= x.todo - 1
+			x.complete(node)
+		case len(x.waits) > 0:
+			m := x.waits[len(x.waits)-1]
+			x.waits = x.waits[:len(x.waits)-1]
+			x.addSenders(m)
+		default:
+			return
 		}
 	}
-	return nodes
 }
 
-// sendsTo says whether a set has a message to a node that is not there yet. It may be lost when it
-// comes, so losing it is a transition of its receiver.
-func (s *Stubborn) sendsTo(future set, node int, here set) bool {
-	for _, m := range s.fixpoint.Inbox[node] {
-		if future.has(m) && !here.has(m) {
-			return true
-		}
+// add adds a node as a whole.
+func (x *selection) add(node int) {
+	if bit := uint64(1) << node; x.nodes&bit == 0 {
+		x.nodes |= bit
+		x.todo |= bit
 	}
-	return false
 }
 
-// missing are the nodes that have to be in a set for its quorum transitions: of those that may
-// still send a message, all but as many as cannot complete a set by themselves.
-func (s *Stubborn) missing(nodes uint64, x *stubbornState, locals []table.Local, here set) (add uint64) {
-	for _, q := range x.quorums {
-		arrived := s.arrived(q, here)
-		// So many senders can be left out, none if any number is accepted.
-		leave := q.Size - 1 - bits.OnesCount64(arrived)
-		var late uint64 // senders outside of the set that may still send
-		for _, m := range q.Waits {
-			from := s.senders[m]
-			if !here.has(m) && s.states[from][locals[from]].future.has(m) {
-				late |= 1 << from
-			}
-		}
-		// A sender whose message is there may send another one; that is no set of its own then.
-		late &^= nodes
-		for ; late != 0; late &= late - 1 {
-			if leave > 0 && arrived&(late&-late) == 0 {
-				leave--
-				continue
-			}
-			add |= late & -late
+// complete adds what has to be in a set with a whole node.
+func (x *selection) complete(node int) {
+	state := &x.states[node][x.locals[node]]
+	for _, t := range state.consumes {
+		if needs := x.needs[node][t]; !x.here.hasAll(needs) {
+			x.await(needs)
 		}
 	}
-	return add
+	// A message may be lost when it comes, so losing it is a transition of its receiver.
+	if x.Drops {
+		for _, m := range x.fixpoint.Inbox[node] {
+			x.want(m)
+		}
+	}
+	if !x.isVisible && (state.ownVisible || overlaps(state.visible, x.enabled, nil)) {
+		x.isVisible = true
+		for other, l := range x.locals {
+			x.addTransitions(other, x.states[other][l].visibleAhead)
+		}
+	}
+}
+
+// addTransitions adds some transitions of a node. If one may be enabled, the node is added.
+func (x *selection) addTransitions(node int, transitions set) {
+	for i, word := range transitions {
+		for ; word != 0 && x.nodes>>node&1 == 0; word &= word - 1 {
+			x.addTransition(node, 64*i+bits.TrailingZeros64(word))
+		}
+	}
+}
+
+func (x *selection) addTransition(node, transition int) {
+	if needs := x.needs[node][transition]; x.here.hasAll(needs) {
+		x.add(node)
+	} else {
+		x.await(needs)
+	}
+}
+
+// await adds what has to come before a transition that lacks a message.
+func (x *selection) await(needs []table.Message) {
+	if x.WholeQuorums {
+		for _, m := range needs {
+			x.want(m)
+		}
+		return
+	}
+	var first table.Message
+	isFound := false
+	for _, m := range needs {
+		switch {
+		case x.here.has(m):
+		// What is never sent is never consumed; what is in the set need not be added.
+		case !x.mayCome(m), x.wanted.has(m), x.nodes>>x.senders[m]&1 != 0:
+			return
+		case !isFound:
+			first, isFound = m, true
+		}
+	}
+	x.want(first)
+}
+
+// mayCome says whether a message may still be sent.
+func (x *selection) mayCome(m table.Message) bool {
+	sender := x.senders[m]
+	return x.states[sender][x.locals[sender]].future.has(m)
+}
+
+// want adds the transitions that may send a message, unless it is there.
+func (x *selection) want(m table.Message) {
+	if !x.here.has(m) && x.mayCome(m) && x.wanted.add(m) {
+		x.waits = append(x.waits, m)
+	}
+}
+
+// addSenders adds the transitions that send a message.
+func (x *selection) addSenders(m table.Message) {
+	sender := x.senders[m]
+	if x.WholeSenders {
+		x.add(sender)
+		return
+	}
+	ahead := x.states[sender][x.locals[sender]].ahead
+	for _, t := range x.sentBy[m] {
+		// A sender that is in the set as a whole does nothing outside of it.
+		if x.nodes>>sender&1 != 0 {
+			return
+		}
+		if ahead.has(table.Message(t)) {
+			x.addTransition(sender, t)
+		}
+	}
 }

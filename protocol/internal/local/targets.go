@@ -44,6 +44,16 @@ func (s set) add(m table.Message) bool {
 
 func (s set) has(m table.Message) bool { return s[m/64]>>(m%64)&1 != 0 }
 
+// hasAll says whether all of a list are members.
+func (s set) hasAll(list []table.Message) bool {
+	for _, m := range list {
+		if !s.has(m) {
+			return false
+		}
+	}
+	return true
+}
+
 // addAll adds the members of another set, and says whether that changed anything.
 func (s set) addAll(other set) (changed bool) {
 	for i, word := range other {
@@ -219,12 +229,4 @@ func overlaps(a, b, without set) bool {
 		}
 	}
 	return false
-}
-
-// count is how many members two sets have in common.
-func count(a, b set) (n int) {
-	for i := range a {
-		n += bits.OnesCount64(a[i] & b[i])
-	}
-	return n
 }
