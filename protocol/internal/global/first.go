@@ -64,7 +64,7 @@ func (w *worker) insertFirst(locals []table.Local, sent []table.Message) error {
 		}
 		w.next.messages = sent
 	}
-	at, isNew, err := w.set.Insert(w.pack(nil, &w.next), space.None)
+	at, isNew, err := w.insert()
 	if err != nil || !isNew {
 		return err
 	}

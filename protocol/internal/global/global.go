@@ -83,8 +83,9 @@ type Violation struct {
 // search is a search under way.
 type search struct {
 	*Config
-	set         *space.Set
-	levelEnd    []uint64 // by shard: states from there on are not expanded yet
+	visited     visited
+	set         *space.Set // visited, unless states are vectors
+	levelEnd    []uint64   // by shard: states from there on are not expanded yet
 	transitions atomic.Int64
 	reached     atomic.Uint64
 	depth       int
@@ -106,13 +107,35 @@ type finding struct {
 // errEnded unwinds a worker when the search is over.
 var errEnded = errors.New("the search has ended")
 
+// visited are the states that a search has visited.
+type visited interface {
+	Shards() int
+	// End is where a shard's next state will be.
+	End(shard int) uint64
+	Size() (states int, bytes int64)
+}
+
+// expands is a worker of a search breadth first.
+type expands interface {
+	// expandRange expands the states of a shard that lie between two places.
+	expandRange(r part) error
+	// settle ends a level.
+	settle() error
+}
+
+// part is a part of a level.
+type part struct {
+	shard     int
+	from, end uint64
+}
+
 // Search runs a search. An error is about the model, such as a state without an image.
 func Search(c Config) (*Result, error) {
-	shards := 1
-	if c.Workers > 1 {
-		shards = 64
+	if r, err := searchVectors(&c); r != nil || err != nil {
+		return r, err
 	}
-	s := &search{Config: &c, set: space.New(shards)}
+	s := &search{Config: &c, set: space.New(c.shards())}
+	s.visited = s.set
 	w := s.newWorker()
 	err := w.first()
 	switch {
@@ -120,8 +143,27 @@ func Search(c Config) (*Result, error) {
 	case c.DepthFirst:
 		err = s.depthFirst(w)
 	default:
-		err = s.breadthFirst()
+		workers := make([]expands, s.Workers)
+		for i := range workers {
+			workers[i] = s.newWorker()
+		}
+		err = s.breadthFirst(workers)
 	}
+	return s.result(w, err, func(at space.Ref) ([]byte, space.Ref) {
+		return s.set.State(at), s.set.Parent(at)
+	})
+}
+
+// shards is into how many parts the visited states are divided.
+func (c *Config) shards() int {
+	if c.Workers > 1 {
+		return 64
+	}
+	return 1
+}
+
+// result is what the search has found. Look returns a state, and the one that it was reached from.
+func (s *search) result(w *worker, err error, look func(space.Ref) ([]byte, space.Ref)) (*Result, error) {
 	if err == nil || errors.Is(err, errEnded) {
 		err = s.err
 	}
@@ -130,14 +172,14 @@ func Search(c Config) (*Result, error) {
 	}
 	r := &Result{Progress: s.progress(), Reached: s.reached.Load(), Reason: s.reason}
 	if s.found != nil {
-		r.Violation, err = w.run(s.found)
+		r.Violation, err = w.run(s.found, look)
 	}
 	return r, err
 }
 
 // progress is how far the search is, but for transitions that workers have not told of yet.
 func (s *search) progress() Progress {
-	states, bytes := s.set.Size()
+	states, bytes := s.visited.Size()
 	return Progress{States: states, Transitions: s.transitions.Load(), Depth: s.depth, Bytes: bytes}
 }
 
@@ -154,20 +196,16 @@ func (s *search) end(found *finding, reason string, err error) error {
 
 // breadthFirst goes level by level, so that each state is reached by as few steps as possible. The
 // states of a level are expanded by all workers; what they reach is the next level.
-func (s *search) breadthFirst() error {
-	workers := make([]*worker, s.Workers)
-	for i := range workers {
-		workers[i] = s.newWorker()
-	}
+func (s *search) breadthFirst(workers []expands) error {
 	// From is where the next level begins in each shard. All that comes behind it is not expanded
 	// yet.
-	from := make([]uint64, s.set.Shards())
+	from := make([]uint64, s.visited.Shards())
 	for {
-		var level []*space.Range
+		var level []part
 		for shard := range from {
-			end := s.set.End(shard)
+			end := s.visited.End(shard)
 			if from[shard] < end {
-				level = append(level, s.set.Range(shard, from[shard], end))
+				level = append(level, part{shard, from[shard], end})
 			}
 			from[shard] = end
 		}
@@ -190,17 +228,23 @@ func (s *search) breadthFirst() error {
 // reasonDepth is why a search ends at the bound on the depth.
 const reasonDepth = "the bound on the depth was reached"
 
-// expandLevel has the workers expand ranges until none is left.
-func (s *search) expandLevel(workers []*worker, level []*space.Range) {
+// expandLevel has the workers expand parts until none is left.
+func (s *search) expandLevel(workers []expands, level []part) {
 	var next atomic.Int64
-	work := func(w *worker) {
+	work := func(w expands) {
 		for {
+			var err error
 			i := int(next.Add(1)) - 1
-			if i >= len(level) || s.ended.Load() {
-				return
+			isLast := i >= len(level) || s.ended.Load()
+			if isLast {
+				err = w.settle()
+			} else {
+				err = w.expandRange(level[i])
 			}
-			if err := w.expandRange(level[i]); err != nil {
+			if err != nil {
 				_ = s.end(nil, "", err)
+			}
+			if err != nil || isLast {
 				return
 			}
 		}

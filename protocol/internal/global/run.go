@@ -11,22 +11,24 @@ import (
 
 // run finds the steps that lead to a finding. States know what they were reached from; which step
 // it was is found by expanding that state once more.
-func (w *worker) run(f *finding) (*Violation, error) {
+func (w *worker) run(f *finding, look func(space.Ref) ([]byte, space.Ref)) (*Violation, error) {
 	v := f.Violation
 	if f.at == space.None {
 		return &v, nil
 	}
-	var refs []space.Ref
+	var states [][]byte
 	// Each state has the one that it was first reached from.
-	for at := f.at; at != space.None; at = w.set.Parent(at) {
-		refs = append(refs, at)
+	for at := f.at; at != space.None; {
+		state, parent := look(at)
+		states = append(states, state)
+		at = parent
 	}
-	slices.Reverse(refs)
+	slices.Reverse(states)
 	// The first state is not reached by a step.
-	w.unpack(&w.cur, w.set.State(refs[0]))
-	v.First, v.Start = slices.Clone(w.cur.locals), slices.Clone(w.set.State(refs[0]))
-	for i := range refs[1:] {
-		step, err := w.stepBetween(w.set.State(refs[i]), w.set.State(refs[i+1]))
+	w.unpack(&w.cur, states[0])
+	v.First, v.Start = slices.Clone(w.cur.locals), slices.Clone(states[0])
+	for i := range states[1:] {
+		step, err := w.stepBetween(states[i], states[i+1])
 		if err != nil {
 			return nil, err
 		}

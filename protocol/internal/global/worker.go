@@ -2,6 +2,7 @@ package global
 
 import (
 	"encoding/binary"
+	"runtime"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -14,6 +15,7 @@ type worker struct {
 	at       space.Ref            // of cur
 	packed   []byte               // next
 	judged   map[string]Judgement // by classes
+	numbered map[uint64]Judgement // by classes that are small numbers
 	classes  []uint32
 	name     []byte
 	expanded int
@@ -24,6 +26,8 @@ type worker struct {
 	leadsOn bool // one of them leads to a state that is to be expanded
 	// arrivable is what canArrive is as a function, made once.
 	arrivable func(int) bool
+	// insert adds next to the visited states.
+	insert func() (at space.Ref, isNew bool, err error)
 	// reached is called for each new state; it may be nil.
 	reached func(space.Ref)
 	// isAgain says of a state that was visited before whether it has to be expanded again.
@@ -32,9 +36,9 @@ type worker struct {
 
 // newWorker returns a worker that has seen nothing of the table.
 func (s *search) newWorker() *worker {
-	w := &worker{search: s, judged: map[string]Judgement{}}
+	w := &worker{search: s, judged: map[string]Judgement{}, numbered: map[uint64]Judgement{}}
 	w.expander = expander{config: s.Config, reader: table.NewReader(s.Table)}
-	w.visitor, w.arrivable = w.visit, w.canArrive
+	w.visitor, w.arrivable, w.insert = w.visit, w.canArrive, w.insertBytes
 	return w
 }
 
@@ -50,11 +54,20 @@ func (w *worker) flush() {
 	w.counted = 0
 }
 
-// expandRange expands all states of a range.
-func (w *worker) expandRange(r *space.Range) error {
+// insertBytes adds next to a set of bytes.
+func (w *worker) insertBytes() (at space.Ref, isNew bool, err error) {
+	w.packed = w.pack(w.packed[:0], &w.next)
+	return w.set.Insert(w.packed, w.at)
+}
+
+// settle has nothing to do: each state is inserted at once.
+func (w *worker) settle() error { return nil }
+
+// expandRange expands all states of a part of a level.
+func (w *worker) expandRange(p part) error {
 	defer w.flush()
-	for {
-		at, packed, ok := r.Next()
+	for states := w.set.Range(p.shard, p.from, p.end); ; {
+		at, packed, ok := states.Next()
 		if !ok {
 			return nil
 		}
@@ -64,18 +77,29 @@ func (w *worker) expandRange(r *space.Range) error {
 	}
 }
 
+// pause is called for each state that is expanded. Now and then it asks whether the search is to go
+// on.
+func (w *worker) pause() error {
+	if w.expanded++; w.expanded%stopEvery != 0 {
+		return nil
+	}
+	w.flush()
+	runtime.Gosched()
+	if w.ended.Load() {
+		return errEnded
+	}
+	if w.Stop != nil {
+		if reason := w.Stop(w.progress()); reason != "" {
+			return w.end(nil, reason, nil)
+		}
+	}
+	return nil
+}
+
 // expandState visits all transitions from a state.
 func (w *worker) expandState(at space.Ref, packed []byte) error {
-	if w.expanded++; w.expanded%stopEvery == 0 {
-		w.flush()
-		if w.ended.Load() {
-			return errEnded
-		}
-		if w.Stop != nil {
-			if reason := w.Stop(w.progress()); reason != "" {
-				return w.end(nil, reason, nil)
-			}
-		}
+	if err := w.pause(); err != nil {
+		return err
 	}
 	// The bytes lie in the arena; what is unpacked can be changed.
 	w.at, w.steps = at, 0
@@ -126,8 +150,7 @@ func (w *worker) visit(step Step) error {
 		return w.end(&finding{violation, w.at, &failed}, "", nil)
 	}
 	// A handler has returned, or none has run.
-	w.packed = w.pack(w.packed[:0], &w.next)
-	at, isNew, err := w.set.Insert(w.packed, w.at)
+	at, isNew, err := w.insert()
 	if err != nil {
 		return err
 	}
@@ -171,19 +194,10 @@ func (w *worker) judgeState(at space.Ref, s *state) error {
 		return nil
 	}
 	classes := w.classesOf(s)
-	w.name = w.name[:0]
-	for _, c := range classes {
-		w.name = binary.AppendUvarint(w.name, uint64(c))
-	}
-	// The conversion of a key takes no memory in a look-up.
-	j, ok := w.judged[string(w.name)]
+	j, ok := w.remembered(classes)
 	if !ok {
 		j = w.Judge(classes)
-		// What is forgotten is judged again, which is slower and not wrong.
-		if len(w.judged) >= maxJudged {
-			clear(w.judged)
-		}
-		w.judged[string(w.name)] = j
+		w.remember(classes, j)
 		if j.Reached != 0 {
 			w.search.reached.Or(j.Reached)
 		}
@@ -192,6 +206,48 @@ func (w *worker) judgeState(at space.Ref, s *state) error {
 		return w.end(&finding{Violation: Violation{Property: j.Violated}, at: at}, "", nil)
 	}
 	return nil
+}
+
+// remembered returns the judgement of classes. They are in the name of a key; most fit into a
+// number.
+func (w *worker) remembered(classes []uint32) (Judgement, bool) {
+	if number, ok := numberOf(classes); ok {
+		j, ok := w.numbered[number]
+		return j, ok
+	}
+	w.name = w.name[:0]
+	for _, c := range classes {
+		w.name = binary.AppendUvarint(w.name, uint64(c))
+	}
+	// The conversion of a key takes no memory in a look-up.
+	j, ok := w.judged[string(w.name)]
+	return j, ok
+}
+
+// remember keeps the judgement of the classes that were looked up last. What is forgotten is judged
+// again, which is slower and not wrong.
+func (w *worker) remember(classes []uint32, j Judgement) {
+	if len(w.judged)+len(w.numbered) >= maxJudged {
+		clear(w.judged)
+		clear(w.numbered)
+	}
+	if number, ok := numberOf(classes); ok {
+		w.numbered[number] = j
+		return
+	}
+	w.judged[string(w.name)] = j
+}
+
+// numberOf makes one number of classes, if each is small enough.
+func numberOf(classes []uint32) (number uint64, ok bool) {
+	width := 64 / len(classes)
+	for _, c := range classes {
+		if uint64(c)>>width != 0 {
+			return 0, false
+		}
+		number = number<<width | uint64(c)
+	}
+	return number, true
 }
 
 // classesOf are the classes of the local states of a state, until the next call.

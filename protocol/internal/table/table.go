@@ -330,6 +330,16 @@ func (t *Table) Senders() []int {
 	return senders
 }
 
+// Numbers says how many local states each node has, and how many messages there are.
+func (t *Table) Numbers() (locals []int, messages int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, list := range t.locals {
+		locals = append(locals, len(list))
+	}
+	return locals, len(t.messages)
+}
+
 // Sizes says how much there is: local states, messages, and events whose handlers have run, without
 // the start.
 func (t *Table) Sizes() (locals, messages, handlers int) {
