@@ -179,7 +179,8 @@ func experimentTable(list []experiment, wanted *regexp.Regexp, all bool, progres
 		s.WriteString(row)
 	}
 	if count == 0 {
-		return "", fmt.Errorf("no experiment has a name that matches %q: see README.md for the names", wanted)
+		return "", fmt.Errorf("no name matches %q, a regular expression: see README.md for the names, "+
+			"and put a \\ before ( and )", wanted)
 	}
 	return s.String(), nil
 }

@@ -62,7 +62,7 @@ func TestVerdicts(t *testing.T) {
 // TestArguments: what is wrong with them is said.
 func TestArguments(t *testing.T) {
 	for argument, want := range map[string]string{"-rows=(": "missing closing",
-		"-rows=nothing": "no experiment", "-unknown": "not defined"} {
+		"-rows=nothing": "no name matches", "-unknown": "not defined"} {
 		err := run([]string{argument}, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", argument, err, want)
