@@ -71,7 +71,7 @@ test_packages() {
 	case " $* " in
 	*" all "*)
 		if grep -qs '^ID=ubuntu$' /etc/os-release; then
-			say "LEFT OUT: Chromium, which Ubuntu has only as a snap: tests of how pages look are skipped without a browser"
+			say "LEFT OUT: Chromium, which Ubuntu has only as a snap: without a browser, tests of pages are skipped"
 		else
 			echo "chromium /usr/bin/chromium"
 		fi

@@ -33,7 +33,7 @@ func small() containers.Image {
 		{Name: "etc/hard", Type: tar.TypeLink, Link: "etc/b"}, {Name: "dev/sda", Type: tar.TypeBlock},
 		{Name: "var/fifo", Type: tar.TypeFifo},
 	}}, Config: containers.Config{Entrypoint: []string{"tool"}, Cmd: []string{"-x"}, Env: []string{"A=b"},
-		WorkingDir: "/work/", User: "web:77", Volumes: map[string]struct{}{"/data": {},
+		WorkingDir: "/working/", User: "web:77", Volumes: map[string]struct{}{"/data": {},
 			"/usr/share/data": {}}}}
 }
 
@@ -64,7 +64,7 @@ func TestFormats(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := Description{Reference: Reference{source, id}, Entrypoint: []string{"tool"},
-				Cmd: []string{"-x"}, Env: []string{"A=b"}, Directory: "/work", User: "web", Group: "77",
+				Cmd: []string{"-x"}, Env: []string{"A=b"}, Directory: "/working", User: "web", Group: "77",
 				Volumes: []string{"/data", "/usr/share/data"}}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the description (-want +got)\n%s", diff)
@@ -86,7 +86,7 @@ func checkSmall(t *testing.T, tree Tree) {
 		"own/data/", "own/dev/", "own/etc/", "own/etc/b b", "own/etc/c c", "own/etc/hard b",
 		"own/etc/hosts 127.0.0.1 localhost\n::1 localhost\n", "own/lib -> /usr/lib", "own/proc/", "own/run/",
 		"own/srv/", "own/srv/old/", "own/srv/old/z z", "own/sys/", "own/tmp/", "own/usr/", "own/var/",
-		"own/var/fifo |", "own/var/run -> /run", "own/work/", "run/", "run/dir/", "run/dir/pid 1",
+		"own/var/fifo |", "own/var/run -> /run", "own/working/", "run/", "run/dir/", "run/dir/pid 1",
 		"shared/usr/", "shared/usr/bin/", "shared/usr/bin/tool #!", "shared/usr/lib/",
 		"shared/usr/lib/libc.so.6 library", "shared/usr/lib/new in usr", "shared/usr/share/",
 		"shared/usr/share/data/", "shared/usr/share/data/x x",

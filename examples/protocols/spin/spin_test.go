@@ -10,7 +10,7 @@ import (
 // nothing.
 func TestSame(t *testing.T) {
 	if err := Missing(); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	rows, err := Compare(1)
 	if err != nil {
@@ -55,7 +55,7 @@ State-vector 44 byte, depth reached 18, errors: 0
 // TestBuild: a model that does not exist, and one that is wrong, are errors that say why.
 func TestBuild(t *testing.T) {
 	if err := Missing(); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	_, err := Build(t.TempDir(), "unknown.pml", 10)
 	if err == nil || !strings.Contains(err.Error(), "unknown.pml") {
