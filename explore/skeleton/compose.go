@@ -1,0 +1,182 @@
+package skeleton
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/tandem-mc/tandem/internal/invariant"
+)
+
+// stream is a stream of a component.
+type stream struct {
+	component int
+	name      string
+}
+
+// clock says how many events of each stream are before an event, and with it (Mattern: Virtual Time
+// and Global States of Distributed Systems, 1988).
+type clock map[stream]int
+
+// clocks has the clock of every event.
+func (g Global) clocks() map[Name]clock {
+	events := map[Name]*Event{}
+	for c := range g {
+		for i := range g[c].Events {
+			events[g[c].Events[i].Name] = &g[c].Events[i]
+		}
+	}
+	known := map[Name]clock{}
+	var of func(n Name) clock
+	of = func(n Name) clock {
+		if c, ok := known[n]; ok {
+			return c
+		}
+		e := events[n]
+		invariant.Check(e != nil, "skeleton: an event is there without those before it")
+		known[n] = clock{} // a circle ends here
+		c := clock{}
+		for _, before := range e.Past {
+			c.join(of(before))
+		}
+		if e.receives() {
+			c.join(of(e.From))
+		}
+		c[stream{n.Component, n.Stream}] = n.N
+		known[n] = c
+		return c
+	}
+	for n := range events {
+		of(n)
+	}
+	return known
+}
+
+// join takes over what is later in another clock.
+func (c clock) join(d clock) {
+	for s, n := range d {
+		c[s] = max(c[s], n)
+	}
+}
+
+// of lists the last event of each stream of one component.
+func (c clock) of(component int) (names []Name) {
+	for s, n := range c {
+		if s.component == component {
+			names = append(names, Name{s.component, s.name, n})
+		}
+	}
+	slices.SortFunc(names, Name.compare)
+	return names
+}
+
+// arrivals lists what the others send to a component, in the order of names.
+func (g Global) arrivals(component int, clocks map[Name]clock) (list []Arrival) {
+	for c := range g {
+		for _, e := range g[c].Events {
+			if e.To == component && !e.receives() {
+				list = append(list, Arrival{e, clocks[e.Name].of(component)})
+			}
+		}
+	}
+	return list
+}
+
+// substitute puts a branch in the place of what its component does, and takes away what depends on
+// what was there before. They do not fit if the component came to the branch in another way, or if
+// the branch takes something that nobody sends.
+func (g Global) substitute(b Branch) (next Global, fits bool) {
+	was := g[b.Component]
+	if !was.begins(b.Before) || b.Event == nil && was.Ended && len(b.Before) == len(was.Events) {
+		return nil, false
+	}
+	next = make(Global, len(g))
+	for c := range g {
+		next[c].Events = g[c].Events
+	}
+	next[b.Component].Events = b.Before
+	next.cut()
+	if len(next[b.Component].Events) < len(b.Before) {
+		return nil, false // it took something that came of what it does not do any more
+	}
+	if b.Event == nil {
+		next[b.Component].Ended = true
+		return next, true
+	}
+	if e := b.Event; e.receives() {
+		sent := next.find(e.From)
+		if sent == nil || sent.Label != e.Label || sent.To != b.Component || next.received(e.From) {
+			return nil, false
+		}
+	}
+	next[b.Component].Events = append(slices.Clone(b.Before), *b.Event)
+	next[b.Component] = next[b.Component].normal()
+	return next, true
+}
+
+// cut takes away all events that something is missing for. The lists of events are copied.
+func (g Global) cut() {
+	there := map[Name]bool{}
+	for c := range g {
+		for i := range g[c].Events {
+			there[g[c].Events[i].Name] = true
+		}
+	}
+	for before := -1; before != len(there); {
+		before = len(there)
+		for c := range g {
+			g[c].Events = slices.DeleteFunc(slices.Clone(g[c].Events), func(e Event) bool {
+				missing := e.receives() && !there[e.From] ||
+					slices.ContainsFunc(e.Past, func(n Name) bool { return !there[n] })
+				if missing {
+					delete(there, e.Name)
+				}
+				return missing
+			})
+		}
+	}
+}
+
+// find returns the event with a name; nil: there is none.
+func (g Global) find(n Name) *Event {
+	list := g[n.Component].Events
+	if i := slices.IndexFunc(list, func(e Event) bool { return e.Name == n }); i >= 0 {
+		return &list[i]
+	}
+	return nil
+}
+
+// received says whether something was received that was sent.
+func (g Global) received(sent Name) bool {
+	return slices.ContainsFunc(g, func(l Local) bool {
+		return slices.ContainsFunc(l.Events, func(e Event) bool { return e.From == sent })
+	})
+}
+
+// begins says whether all these events are in a local skeleton. With every event they have those
+// before it.
+func (l Local) begins(events []Event) bool {
+	there := maps.Collect(func(yield func(Name, string) bool) {
+		for i := range l.Events {
+			if !yield(l.Events[i].Name, l.Events[i].key()) {
+				return
+			}
+		}
+	})
+	for i := range events {
+		if there[events[i].Name] != events[i].key() {
+			return false
+		}
+	}
+	return true
+}
+
+// extends says whether a whole execution is one that begins with a prefix.
+func (g Global) extends(prefix Global) bool {
+	for c := range prefix {
+		if !g[c].begins(prefix[c].Events) ||
+			prefix[c].Ended && len(g[c].Events) != len(prefix[c].Events) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,132 @@
+package skeleton
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Name names an event of a system. The events of one stream of a component happen one after the
+// other: a direction of a connection, say, or what is accepted at an address. N counts them from 1.
+type Name struct {
+	Component int
+	Stream    string
+	N         int
+}
+
+func (n Name) compare(m Name) int {
+	return cmp.Or(cmp.Compare(n.Component, m.Component), cmp.Compare(n.Stream, m.Stream),
+		cmp.Compare(n.N, m.N))
+}
+
+// Nobody is where an event goes that nobody receives.
+const Nobody = -1
+
+// Event is something that a component does and others can notice, or that it takes from others.
+type Event struct {
+	Name
+	// Label is what it does. A receive has that of what it receives.
+	Label string
+	// To is the component that receives it, or Nobody.
+	To int
+	// From is, of a receive, what it receives. Without N it is an event that sends.
+	From Name
+	// Past has the last event before it of each stream of its component, its own stream included,
+	// sorted. Before means: in every execution with this partial order.
+	Past []Name
+}
+
+// receives says whether an event takes something from another component.
+func (e *Event) receives() bool { return e.From.N > 0 }
+
+// Local is what one component does in an execution: a local skeleton.
+type Local struct {
+	Events []Event // sorted by name
+	// Ended: it does no more.
+	Ended bool
+}
+
+// Arrival is what is sent to a component. It can be received once the events After of the component
+// have happened, since they are before it in every execution.
+type Arrival struct {
+	Send  Event
+	After []Name
+}
+
+// Global is what all components do in an execution: a global skeleton, or a part of one in which
+// every event has all that is before it.
+type Global []Local
+
+// normal sorts the events. It changes a copy.
+func (l Local) normal() Local {
+	l.Events = slices.SortedFunc(slices.Values(l.Events),
+		func(a, b Event) int { return a.Name.compare(b.Name) })
+	return l
+}
+
+// normal sorts the events of all components.
+func (g Global) normal() Global {
+	sorted := make(Global, len(g))
+	for c := range g {
+		sorted[c] = g[c].normal()
+	}
+	return sorted
+}
+
+// keyOf joins texts so that no two lists give the same.
+func keyOf(parts ...string) string {
+	var b strings.Builder
+	for _, part := range parts {
+		b.WriteString(strconv.Quote(part))
+	}
+	return b.String()
+}
+
+// The keys hold all that makes two events, skeletons or branches different.
+
+func (n Name) key() string { return keyOf(strconv.Itoa(n.Component), n.Stream, strconv.Itoa(n.N)) }
+
+func keyOfNames(names []Name) string {
+	parts := make([]string, len(names))
+	for i, n := range names {
+		parts[i] = n.key()
+	}
+	return keyOf(parts...)
+}
+
+func (e *Event) key() string {
+	return keyOf(e.Name.key(), e.Label, strconv.Itoa(e.To), e.From.key(), keyOfNames(e.Past))
+}
+
+func (l Local) key() string {
+	parts := []string{strconv.FormatBool(l.Ended)}
+	for i := range l.Events {
+		parts = append(parts, l.Events[i].key())
+	}
+	return keyOf(parts...)
+}
+
+func (g Global) key() string {
+	parts := make([]string, len(g))
+	for c := range g {
+		parts[c] = g[c].key()
+	}
+	return keyOf(parts...)
+}
+
+func (b *Branch) key() string {
+	event := ""
+	if b.Event != nil {
+		event = b.Event.key()
+	}
+	return keyOf(strconv.Itoa(b.Component), Local{Events: b.Before}.key(), event)
+}
+
+func exploreKey(component int, l Local, arrivals []Arrival) string {
+	parts := []string{strconv.Itoa(component), l.key()}
+	for _, a := range arrivals {
+		parts = append(parts, a.Send.Name.key(), a.Send.Label, keyOfNames(a.After))
+	}
+	return "explore " + keyOf(parts...)
+}

@@ -1,0 +1,266 @@
+// Package skeleton finds out what several programs can do together from what each of them can do by
+// itself: dynamic interface reduction (Guo, Wu, Zhou, Hu, Yang, Zhang: Practical Software Model
+// Checking via Dynamic Interface Reduction, SOSP 2011).
+//
+// A system has components. What one of them does that others can notice is an interface event; all
+// else is internal to it. A skeleton is the set of all interface events of an execution, in their
+// partial order. Executions with the same skeleton differ only inside of components, so each
+// component can be explored by itself against what the skeleton says of the others. Such an
+// exploration may come to an event that the skeleton does not have: a branch. Branches are composed
+// with the skeletons that are known, which gives new ones.
+//
+// The package is pure. It says which work there is, and takes reports of it. Reports may come in
+// any order, and more than once.
+package skeleton
+
+import "slices"
+
+// Item is a piece of work. Whoever does it reports the result with its key. Doing it twice does no
+// harm.
+type Item struct {
+	// Key names the work: equal keys, equal work.
+	Key string
+	// Component is the one to explore; Completion: the system is to be run.
+	Component int
+	// Local is what the component to explore does, and Arrivals what the others send to it.
+	Local    Local
+	Arrivals []Arrival
+	// Prefix is how the execution of a Completion begins. A component of it that has ended makes no
+	// more events than it has there.
+	Prefix Global
+}
+
+// Completion is the component of an item that is about all of them: the system is run once, from
+// the given prefix until no component can go on. System.Completed takes the result.
+const Completion = -1
+
+// Exploration is what the exploration of one component has found. All its executions are covered
+// that take only what has arrived, each up to its first event that Item.Local does not have.
+type Exploration struct {
+	// Traces is how many executions made exactly the events of Item.Local, in their order. Those
+	// that differ only in the order of independent transitions count as one.
+	Traces int
+	// Outcomes are how these ended, each once.
+	Outcomes []string
+	// Branches are what the others came to.
+	Branches []Branch
+}
+
+// Branch is how a component leaves a local skeleton.
+type Branch struct {
+	Component int
+	// Before are the events that it made until then. All of them are those of the skeleton.
+	Before []Event
+	// Event comes next; nil: the component has ended, or waits for ever.
+	Event *Event
+}
+
+// System is a system under exploration. It is used by one goroutine at a time.
+type System struct {
+	components int
+	open       []Item            // without a report
+	asked      map[string]bool   // keys of all items that there were
+	explored   map[string]Result // of the items that were explored, by key
+	found      []found
+	known      map[string]bool // keys of found
+	branches   []Branch
+	branched   map[string]bool // keys of branches
+}
+
+// found is a global skeleton that was realised, with the items that explore its components.
+type found struct {
+	skeleton Global
+	items    []string
+}
+
+// Result is what is known of one component in one skeleton.
+type Result struct {
+	Component int
+	Traces    int
+	Outcomes  []string
+}
+
+// New begins the exploration of a system of some components. The first item is to run it once.
+func New(components int) *System {
+	s := &System{components: components, asked: map[string]bool{}, explored: map[string]Result{},
+		known: map[string]bool{}, branched: map[string]bool{}}
+	s.complete(make(Global, components))
+	return s
+}
+
+// Work lists the items without a report, in the order in which they were found. With none, all is
+// explored.
+func (s *System) Work() []Item { return slices.Clone(s.open) }
+
+// Completed reports a whole execution that begins with the prefix of an item. Every component of it
+// has ended. A second report of an item is ignored.
+func (s *System) Completed(key string, g Global) {
+	if !s.settle(key) {
+		return
+	}
+	g = g.normal()
+	if k := g.key(); s.known[k] {
+		return
+	} else {
+		s.known[k] = true
+	}
+	f := found{skeleton: g}
+	clocks := g.clocks()
+	for c, local := range g {
+		arrivals := g.arrivals(c, clocks)
+		item := Item{Component: c, Local: local, Arrivals: arrivals,
+			Key: exploreKey(c, local, arrivals)}
+		f.items = append(f.items, item.Key)
+		s.ask(item)
+	}
+	s.found = append(s.found, f)
+	for _, b := range s.branches {
+		s.compose(g, b)
+	}
+}
+
+// Explored reports what the exploration of an item has found. A second report of an item is
+// ignored.
+func (s *System) Explored(key string, e Exploration) {
+	i := slices.IndexFunc(s.open, func(item Item) bool { return item.Key == key })
+	if i < 0 {
+		return
+	}
+	component := s.open[i].Component
+	s.settle(key)
+	outcomes := slices.Compact(slices.Sorted(slices.Values(e.Outcomes)))
+	s.explored[key] = Result{Component: component, Traces: e.Traces, Outcomes: outcomes}
+	for _, b := range e.Branches {
+		b.Before = Local{Events: b.Before}.normal().Events
+		k := b.key()
+		if s.branched[k] {
+			continue
+		}
+		s.branched[k] = true
+		s.branches = append(s.branches, b)
+		for _, f := range s.found {
+			s.compose(f.skeleton, b)
+		}
+	}
+}
+
+// compose asks for the execution that a skeleton and a branch give together, if they fit.
+func (s *System) compose(g Global, b Branch) {
+	if next, fits := g.substitute(b); fits {
+		s.complete(next)
+	}
+}
+
+// complete asks for an execution with a prefix, unless one is known.
+func (s *System) complete(prefix Global) {
+	for _, f := range s.found {
+		if f.skeleton.extends(prefix) {
+			return
+		}
+	}
+	s.ask(Item{Key: "complete " + prefix.key(), Component: Completion, Prefix: prefix})
+}
+
+// ask adds an item, unless it was there before.
+func (s *System) ask(item Item) {
+	if !s.asked[item.Key] {
+		s.asked[item.Key] = true
+		s.open = append(s.open, item)
+	}
+}
+
+// settle takes an item off the list, and says whether it was there.
+func (s *System) settle(key string) bool {
+	before := len(s.open)
+	s.open = slices.DeleteFunc(s.open, func(item Item) bool { return item.Key == key })
+	return len(s.open) < before
+}
+
+// Skeleton is a global skeleton, with what is known of each component in it. A component without
+// traces cannot end there: no execution of the system has that skeleton, since it goes on.
+type Skeleton struct {
+	Global     Global
+	Components []Result
+}
+
+// Skeletons lists what was found, in the order in which it was. A component that is not explored
+// yet has no traces.
+func (s *System) Skeletons() []Skeleton {
+	list := make([]Skeleton, len(s.found))
+	for i, f := range s.found {
+		list[i].Global = f.skeleton
+		for _, key := range f.items {
+			list[i].Components = append(list[i].Components, s.explored[key])
+		}
+	}
+	return list
+}
+
+// Counts says how much was explored, and what it stands for.
+type Counts struct {
+	Skeletons int // that executions have
+	// LocalTraces is how many executions of single components there are within skeletons.
+	LocalTraces int
+	// GlobalTraces is how many executions of the system these stand for: the sum over skeletons of
+	// the product over components.
+	GlobalTraces float64
+	Branches     int
+}
+
+// Reduction is how many executions of the system one execution of a component stands for; 0: there
+// are none yet.
+func (c Counts) Reduction() float64 {
+	if c.LocalTraces == 0 {
+		return 0
+	}
+	return c.GlobalTraces / float64(c.LocalTraces)
+}
+
+// Counts returns what is counted so far.
+func (s *System) Counts() Counts {
+	c := Counts{Branches: len(s.branches)}
+	for _, result := range s.explored {
+		c.LocalTraces += result.Traces
+	}
+	for _, skeleton := range s.Skeletons() {
+		product := 1.0
+		for _, r := range skeleton.Components {
+			product *= float64(r.Traces)
+		}
+		if c.GlobalTraces += product; product > 0 {
+			c.Skeletons++
+		}
+	}
+	return c
+}
+
+// Outcomes calls yield for the ways in which the system can end, each once and in no particular
+// order, until yield returns false: how each component ends. The slice is only valid in the call.
+func (s *System) Outcomes(yield func([]string) bool) {
+	seen := map[string]bool{}
+	vector := make([]string, s.components)
+	var choose func(parts []Result) bool
+	choose = func(parts []Result) bool {
+		c := s.components - len(parts)
+		if len(parts) == 0 {
+			key := keyOf(vector...)
+			if seen[key] {
+				return true
+			}
+			seen[key] = true
+			return yield(vector)
+		}
+		for _, outcome := range parts[0].Outcomes {
+			vector[c] = outcome
+			if !choose(parts[1:]) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, skeleton := range s.Skeletons() {
+		if !choose(skeleton.Components) {
+			return
+		}
+	}
+}

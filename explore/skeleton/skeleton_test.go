@@ -1,0 +1,125 @@
+package skeleton
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// outcomesOf are all ways in which a system ends, by its components.
+func outcomesOf(d *System) (list []string) {
+	for vector := range d.Outcomes {
+		list = append(list, strings.Join(vector, " / "))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestRandomSystems: exploring the components by themselves finds the same outcomes as exploring
+// them together, and stands for exactly as many executions.
+func TestRandomSystems(t *testing.T) {
+	const systems, most = 1000, 1500
+	var locals, global, skeletons int
+	for seed, tested := uint64(0), 0; tested < systems; seed++ {
+		r := rand.New(rand.NewPCG(seed, 7))
+		s := generate(r)
+		traces, outcomes := 0, map[string]bool{}
+		if !s.explore(most, func(all []*local) {
+			traces++
+			var vector []string
+			for _, l := range all {
+				vector = append(vector, l.outcome())
+			}
+			outcomes[strings.Join(vector, " / ")] = true
+		}) {
+			continue
+		}
+		if traces < 2 {
+			continue // there is nothing to get wrong
+		}
+		tested++
+		d := s.reduce(r)
+		c := d.Counts()
+		locals, global, skeletons = locals+c.LocalTraces, global+traces, skeletons+c.Skeletons
+		if int(c.GlobalTraces) != traces {
+			t.Errorf("seed %d: skeletons stand for %v executions, and there are %d\n%v",
+				seed, c.GlobalTraces, traces, s.machines)
+		}
+		got := outcomesOf(d)
+		if len(got) != len(outcomes) {
+			t.Errorf("seed %d: %d outcomes, want %d\n%v", seed, len(got), len(outcomes), s.machines)
+		}
+		for _, o := range got {
+			if !outcomes[o] {
+				t.Errorf("seed %d: no execution ends with %s", seed, o)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d systems: %d skeletons, %d local executions for %d", systems, skeletons, locals, global)
+}
+
+// accumulator is the example of the paper's section 2: a client sends n numbers to a primary, which
+// adds them up and sends each sum to a replica, which sends it to the next one. The primary and
+// each replica have a thread that stores the sum at some time.
+func accumulator(n, replicas int, choice bool) *system {
+	s := &system{}
+	var client []op
+	if choice {
+		client = append(client, op{kind: choose})
+	}
+	for range n {
+		client = append(client, op{kind: send, n: 1, stream: "numbers"})
+	}
+	s.machines = []machine{{client}}
+	s.streams = []string{"numbers"}
+	for m := range replicas {
+		var main []op
+		for range n {
+			in := fmt.Sprint("sums ", m)
+			if m == 0 {
+				in = "numbers"
+			}
+			main = append(main, op{kind: receive, stream: in}, op{kind: write, n: 0})
+			if m+1 < replicas {
+				main = append(main, op{kind: send, n: m + 2, stream: fmt.Sprint("sums ", m+1)})
+			}
+		}
+		s.streams = append(s.streams, fmt.Sprint("sums ", m+1))
+		s.machines = append(s.machines, machine{main, {{kind: read, n: 0}}})
+	}
+	return s
+}
+
+// TestAccumulator: with two choices of the client 14 executions stand for 18.
+func TestAccumulator(t *testing.T) {
+	s := accumulator(2, 2, true)
+	d := s.reduce(rand.New(rand.NewPCG(1, 1)))
+	if c := d.Counts(); c.LocalTraces != 14 || c.GlobalTraces != 18 || c.Skeletons != 2 {
+		t.Errorf("%+v, want 14 local executions for 18, in 2 skeletons", c)
+	}
+}
+
+// TestAccumulatorGrows: n numbers and m replicas take 1 + m(n+1) executions instead of (n+1)^m.
+func TestAccumulatorGrows(t *testing.T) {
+	for n := 1; n <= 6; n++ {
+		line := fmt.Sprintf("n = %d:", n)
+		for m := 1; m <= 6; m++ {
+			s := accumulator(n, m, false)
+			c := s.reduce(rand.New(rand.NewPCG(1, 1))).Counts()
+			global := 1
+			for range m {
+				global *= n + 1
+			}
+			if c.LocalTraces != 1+m*(n+1) || c.GlobalTraces != float64(global) || c.Skeletons != 1 {
+				t.Errorf("n = %d, m = %d: %+v, want %d for %d", n, m, c, 1+m*(n+1), global)
+			}
+			line += fmt.Sprintf("  %d/%d", c.LocalTraces, global)
+		}
+		t.Log(line)
+	}
+}
