@@ -78,12 +78,12 @@ func Example() {
 	//    2  |       |       *       call Ask{}
 	//       |       |       |         Asked: false -> true
 	//       |       |       |         sends Ask{} to server
-	//    3  *<------+       |       Ask{}
-	//       |       |       |         Holder: 0 -> 1
-	//       |       |       |         sends Granted{} to A
-	//    4  *<--------------+       Ask{}
-	//       |       |       |         Holder: 1 -> 2
+	//    3  *<--------------+       Ask{}
+	//       |       |       |         Holder: 0 -> 2
 	//       |       |       |         sends Granted{} to B
+	//    4  *<------+       |       Ask{}
+	//       |       |       |         Holder: 2 -> 1
+	//       |       |       |         sends Granted{} to A
 	//    5  +------>*       |       Granted{}
 	//       |       |       |         Has: false -> true
 	//    6  +-------------->*       Granted{}

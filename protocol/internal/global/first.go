@@ -64,10 +64,11 @@ func (w *worker) insertFirst(locals []table.Local, sent []table.Message) error {
 		}
 		w.next.messages = sent
 	}
-	at, isNew, err := w.insert()
+	at, isNew, err := w.form.add(&w.next, space.None)
 	if err != nil || !isNew {
 		return err
 	}
+	w.starts = append(w.starts, at)
 	return w.judgeState(at, &w.next)
 }
 
@@ -90,13 +91,10 @@ func (s *search) depthFirst(w *worker) error {
 		}
 	}
 	w.isAgain = func(at space.Ref) bool { return s.Depth > 0 && depths[at] > depth+1 }
-	for first := s.set.Range(0, 0, s.set.End(0)); ; {
-		at, _, ok := first.Next()
-		if !ok {
-			break
-		}
+	for _, at := range s.starts {
 		stack = append(stack, place{at, 0})
 	}
+	x := s.form.newExpands(w)
 	for len(stack) > 0 {
 		top := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -109,7 +107,26 @@ func (s *search) depthFirst(w *worker) error {
 		}
 		depth = top.depth
 		s.depth = max(s.depth, depth)
-		if err := w.expandState(top.at, s.set.State(top.at)); err != nil {
+		err := x.expandOne(top.at)
+		if isNarrow(err) {
+			// The state is expanded again; what it has reached already is on the stack.
+			c, err := convert(s, err)
+			if err != nil {
+				return err
+			}
+			stack = append(stack, top)
+			for i := range stack {
+				stack[i].at = c.places[0][stack[i].at]
+			}
+			known := depths
+			depths = map[space.Ref]int{}
+			for at, depth := range known {
+				depths[c.places[0][at]] = depth
+			}
+			x = s.form.newExpands(w)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

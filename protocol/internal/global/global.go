@@ -12,54 +12,6 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
-// Config says what to search, and how far.
-type Config struct {
-	Table *table.Table
-	Nodes int
-	// Ordered: messages from one node to another arrive in the order in which they were sent. Else
-	// they arrive in any order. Duplicating: a message that was sent stays, and may arrive at any
-	// time again. Not both.
-	Ordered, Duplicating bool
-	Faults               Faults
-	// Judge judges the local states of all nodes, by their classes. It may be called by several
-	// goroutines at a time. Nil: there is nothing to judge.
-	Judge func(classes []uint32) Judgement
-	// JudgeEnd judges a state in which nothing can happen any more. It returns the property that is
-	// violated, or a negative number. Nil: there is nothing to judge.
-	JudgeEnd func(classes []uint32) int
-	// Select says which nodes' transitions are enough to explore in a state, as bits. Within says
-	// whether a state with this local state is of interest; others are left out. Nil: all.
-	Select func(locals []table.Local, messages []table.Message, canArrive func(i int) bool) uint64
-	Within func(node int, local table.Local) bool
-	// Proviso: a state from which the selected transitions lead only to states that are expanded
-	// already is expanded in full. So no transition is put off for ever in a cycle (Bosnacki,
-	// Holzmann: "Improving Spin's Partial-Order Reduction for Breadth-First Search", SPIN 2005).
-	Proviso bool
-	// DepthFirst searches with a stack, with one worker.
-	DepthFirst bool
-	// Depth bounds the steps of a run. Zero is no bound.
-	Depth   int
-	Workers int // at least 1
-	// Stop is called now and then, by several goroutines at a time. A reason ends the search.
-	Stop func(Progress) (reason string)
-}
-
-// Judgement is what the local states of all nodes mean for the properties.
-type Judgement struct {
-	// Violated is the number of a property that does not hold here; negative if all do.
-	Violated int
-	// Reached has a bit for each property that is to be reached, and is here.
-	Reached uint64
-}
-
-// Progress is how far a search is.
-type Progress struct {
-	States      int
-	Transitions int64
-	Depth       int   // of the states that are expanded now
-	Bytes       int64 // of the visited states
-}
-
 // Result is what a search has found.
 type Result struct {
 	Progress
@@ -83,12 +35,14 @@ type Violation struct {
 // search is a search under way.
 type search struct {
 	*Config
-	visited     visited
-	set         *space.Set // visited, unless states are vectors
-	levelEnd    []uint64   // by shard: states from there on are not expanded yet
-	transitions atomic.Int64
-	reached     atomic.Uint64
-	depth       int
+	form   form
+	log    uint        // of the bits of a counter, to base 2, if states are vectors
+	starts []space.Ref // where a run may begin
+	// levelStart and levelEnd are those of the level that is expanded, by shard.
+	levelStart, levelEnd []uint64
+	transitions          atomic.Int64
+	reached              atomic.Uint64
+	depth                int
 
 	mu     sync.Mutex
 	found  *finding
@@ -107,63 +61,66 @@ type finding struct {
 // errEnded unwinds a worker when the search is over.
 var errEnded = errors.New("the search has ended")
 
-// visited are the states that a search has visited.
-type visited interface {
+// form is how the visited states are kept.
+type form interface {
 	Shards() int
 	// End is where a shard's next state will be.
 	End(shard int) uint64
+	// Split returns the shard of a state, and its place there; Join is the reverse.
+	Split(at space.Ref) (shard int, place uint64)
+	Join(shard int, place uint64) space.Ref
+	Parent(at space.Ref) space.Ref
+	// Freeze is called before each level.
+	Freeze()
 	Size() (states int, bytes int64)
+	add(s *state, parent space.Ref) (at space.Ref, isNew bool, err error)
+	look(at space.Ref, s *state)
+	// newExpands has a worker expand states.
+	newExpands(w *worker) expands
 }
 
-// expands is a worker of a search breadth first.
+// expands expands states, for one goroutine.
 type expands interface {
-	// expandRange expands the states of a shard that lie between two places.
-	expandRange(r part) error
-	// settle ends a level.
+	// expandRange expands a part of a level. Successors are known to be new or not after settle.
+	expandRange(p part) error
 	settle() error
+	// expandOne expands one state.
+	expandOne(at space.Ref) error
 }
 
-// part is a part of a level.
+// part is a part of a level: states of a shard that lie between two places.
 type part struct {
 	shard     int
 	from, end uint64
 }
 
 // Search runs a search. An error is about the model, such as a state without an image.
+//
+// States are kept in the narrowest form that will do. If that turns out to be too narrow, all are
+// taken to a wider one, and the search goes on.
 func Search(c Config) (*Result, error) {
-	if r, err := searchVectors(&c); r != nil || err != nil {
-		return r, err
+	s := &search{Config: &c}
+	w, err := s.begin(nil)
+	for isNarrow(err) {
+		w, err = s.begin(err)
 	}
-	s := &search{Config: &c, set: space.New(c.shards())}
-	s.visited = s.set
-	w := s.newWorker()
-	err := w.first()
-	switch {
-	case err != nil:
-	case c.DepthFirst:
+	if err == nil && c.DepthFirst {
 		err = s.depthFirst(w)
-	default:
-		workers := make([]expands, s.Workers)
-		for i := range workers {
-			workers[i] = s.newWorker()
-		}
-		err = s.breadthFirst(workers)
+	} else if err == nil {
+		err = s.breadthFirst()
 	}
-	return s.result(w, err, func(at space.Ref) ([]byte, space.Ref) {
-		return s.set.State(at), s.set.Parent(at)
-	})
+	return s.result(w, err)
 }
 
-// shards is into how many parts the visited states are divided.
-func (c *Config) shards() int {
-	if c.Workers > 1 {
-		return 64
-	}
-	return 1
+// begin visits the states in which a run may begin. The reason is why it has to begin again.
+func (s *search) begin(reason error) (*worker, error) {
+	s.form, s.starts = widerForm(s, reason), nil
+	w := s.newWorker()
+	return w, w.first()
 }
 
-// result is what the search has found. Look returns a state, and the one that it was reached from.
-func (s *search) result(w *worker, err error, look func(space.Ref) ([]byte, space.Ref)) (*Result, error) {
+// result is what the search has found.
+func (s *search) result(w *worker, err error) (*Result, error) {
 	if err == nil || errors.Is(err, errEnded) {
 		err = s.err
 	}
@@ -172,14 +129,14 @@ func (s *search) result(w *worker, err error, look func(space.Ref) ([]byte, spac
 	}
 	r := &Result{Progress: s.progress(), Reached: s.reached.Load(), Reason: s.reason}
 	if s.found != nil {
-		r.Violation, err = w.run(s.found, look)
+		r.Violation, err = w.run(s.found)
 	}
 	return r, err
 }
 
 // progress is how far the search is, but for transitions that workers have not told of yet.
 func (s *search) progress() Progress {
-	states, bytes := s.visited.Size()
+	states, bytes := s.form.Size()
 	return Progress{States: states, Transitions: s.transitions.Load(), Depth: s.depth, Bytes: bytes}
 }
 
@@ -187,6 +144,10 @@ func (s *search) progress() Progress {
 func (s *search) end(found *finding, reason string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// What is too narrow is mended, and then nobody would come upon a violation again.
+	if isNarrow(s.err) && !errors.Is(err, errEnded) {
+		s.err = nil
+	}
 	if s.found == nil && s.reason == "" && s.err == nil {
 		s.found, s.reason, s.err = found, reason, err
 	}
@@ -196,20 +157,16 @@ func (s *search) end(found *finding, reason string, err error) error {
 
 // breadthFirst goes level by level, so that each state is reached by as few steps as possible. The
 // states of a level are expanded by all workers; what they reach is the next level.
-func (s *search) breadthFirst(workers []expands) error {
-	// From is where the next level begins in each shard. All that comes behind it is not expanded
-	// yet.
-	from := make([]uint64, s.visited.Shards())
-	for {
+func (s *search) breadthFirst() error {
+	s.levelStart, s.levelEnd = make([]uint64, s.form.Shards()), make([]uint64, s.form.Shards())
+	s.nextLevel()
+	for workers := s.newWorkers(); ; s.depth++ {
 		var level []part
-		for shard := range from {
-			end := s.visited.End(shard)
-			if from[shard] < end {
-				level = append(level, part{shard, from[shard], end})
+		for shard, start := range s.levelStart {
+			if end := s.levelEnd[shard]; start < end {
+				level = append(level, part{shard, start, end})
 			}
-			from[shard] = end
 		}
-		s.levelEnd = from
 		if len(level) == 0 {
 			s.depth--
 			return nil
@@ -217,12 +174,50 @@ func (s *search) breadthFirst(workers []expands) error {
 		if s.Depth > 0 && s.depth == s.Depth {
 			return s.end(nil, reasonDepth, nil)
 		}
+		s.form.Freeze()
+		before := s.transitions.Load()
 		s.expandLevel(workers, level)
-		if s.ended.Load() {
+		if s.ended.Load() && !isNarrow(s.err) {
 			return errEnded
 		}
-		s.depth++
+		if s.err == nil {
+			s.nextLevel()
+			continue
+		}
+		// The level begins again. What it has reached stays.
+		s.transitions.Store(before)
+		s.depth--
+		if _, err := convert(s, s.err); err != nil {
+			return err
+		}
+		s.err = nil
+		s.ended.Store(false)
+		workers = s.newWorkers()
 	}
+}
+
+// nextLevel begins a level with all that was reached.
+func (s *search) nextLevel() {
+	for shard, end := range s.levelEnd {
+		s.levelStart[shard], s.levelEnd[shard] = end, s.form.End(shard)
+	}
+}
+
+// newWorker returns a worker that has seen nothing of the table.
+func (s *search) newWorker() *worker {
+	w := &worker{search: s, named: map[string]bool{}}
+	w.expander = expander{config: s.Config, reader: table.NewReader(s.Table)}
+	w.arrivable = w.canArrive
+	return w
+}
+
+// newWorkers are those of a search breadth first.
+func (s *search) newWorkers() []expands {
+	workers := make([]expands, s.Workers)
+	for i := range workers {
+		workers[i] = s.form.newExpands(s.newWorker())
+	}
+	return workers
 }
 
 // reasonDepth is why a search ends at the bound on the depth.

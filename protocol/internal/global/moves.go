@@ -7,74 +7,73 @@ import (
 
 // move is a transition of one node, as a change of vectors: add and then or. It is the same for all
 // states in which the node has the same local state.
-type move struct {
-	add, or space.Vector
+type move[V space.Vector] struct {
+	add, or V
 	// full are the highest bits of the counters that are raised. Where one is set, it might
 	// overflow.
-	full space.Vector
+	full V
+	// combination is what it adds to the number of the combination of classes.
+	combination uint64
+	step        *Step
 	// spends is the fault that the move takes from those that are left, plus one; zero if there is
 	// no bound.
 	spends uint8
-	// fails says that the handler has failed, judged that a new state has to be looked at.
-	fails, judged bool
-	step          *Step
+	// fails says that the handler has failed, wrong that an assertion of the node does, judged that
+	// a new state has to be looked at.
+	fails, wrong, judged bool
 }
 
-// delivery is what a message may do in a local state: arrive, arrive and stay, and be lost. If
-// quorum transitions wait for it, they have a bit each, and it may only be lost.
-type delivery struct {
-	moves   []move
-	quorums uint64
-}
-
-// ownMoves are what a local state does by itself.
-type ownMoves struct {
-	moves   []move
-	quorums bool // there are quorum transitions
-	// known are the messages that were asked about, waits those for which quorum transitions wait.
-	known, waits space.Vector
-}
-
-// gatherKey is a local state of a node, and the messages for which its quorum transitions wait.
-type gatherKey struct {
-	node    int
-	local   table.Local
-	waiting space.Vector
+// local is what a node may do in a local state.
+type local[V space.Vector] struct {
+	combination uint64 // its part of the number of a combination of classes
+	own         []move[V]
+	spending    int // so many of own spend a fault
+	// arrivals are what a message may do here: arrive, arrive and stay, and be lost. If quorum
+	// transitions wait for it, it may only be lost. It is nil of a message that was not looked at.
+	arrivals [][]move[V]
+	// single are messages whose arrival is one transition, which spends nothing; idle are those of
+	// them that change nothing.
+	single, idle V
+	// known are the messages that were asked about, waits those for which quorum transitions wait,
+	// gathers what these do with the messages that are under way.
+	hasQuorums   bool
+	known, waits V
+	gathers      index[V, []move[V]]
 }
 
 // moves remembers all moves, for one goroutine.
-type moves struct {
-	layout     *layout
-	config     *Config
-	reader     *table.Reader
-	owns       [][]*ownMoves // by node and local state
-	deliveries [][]*delivery // by message and local state of its receiver
-	to         []int         // the receivers of messages
-	gathers    map[gatherKey][]move
+type moves[V space.Vector] struct {
+	layout *layout[V]
+	config *Config
+	reader *table.Reader
+	nodes  [][]*local[V] // by local state
+	to     []int         // the receivers of messages
+	// classBits is how many bits a class has in the number of a combination; isWide says that some
+	// class has more.
+	classBits uint
+	isWide    bool
 	// expander finds the sets of messages that quorum transitions may take.
 	expander expander
 }
 
-// init prepares moves that know nothing.
-func (t *moves) init() {
-	t.owns = make([][]*ownMoves, t.config.Nodes)
-	t.deliveries = make([][]*delivery, t.layout.messages)
-	t.to = make([]int, t.layout.messages)
-	t.gathers = map[gatherKey][]move{}
-	t.expander = expander{config: t.config, reader: t.reader}
+// newMoves knows nothing yet.
+func newMoves[V space.Vector](l *layout[V], r *table.Reader) *moves[V] {
+	return &moves[V]{layout: l, config: l.config, reader: r, nodes: make([][]*local[V], l.config.Nodes),
+		classBits: uint(64 / l.config.Nodes), expander: expander{config: l.config, reader: r}}
 }
 
-// own returns what a local state does by itself.
-func (t *moves) own(node int, local table.Local) (*ownMoves, error) {
-	if list := t.owns[node]; int(local) < len(list) && list[local] != nil {
-		return list[local], nil
+// local returns what a node may do in a local state.
+func (t *moves[V]) local(node int, number table.Local) (*local[V], error) {
+	if list := t.nodes[node]; int(number) < len(list) && list[number] != nil {
+		return list[number], nil
 	}
-	entries, err := t.reader.Own(node, local)
+	entries, err := t.reader.Own(node, number)
 	if err != nil {
 		return nil, err
 	}
-	here := t.reader.State(node, local)
-	own := &ownMoves{quorums: len(here.Quorums) > 0}
+	here := t.reader.State(node, number)
+	l := &local[V]{hasQuorums: len(here.Quorums) > 0, arrivals: make([][]move[V], t.layout.messages),
+		combination: t.combination(node, here.Class)}
 	for i, e := range entries {
 		step := Step{Kind: here.Own[i].Kind, Node: node, Index: i}
 		spends, isAllowed := uint8(0), true
@@ -84,80 +83,94 @@ func (t *moves) own(node int, local table.Local) (*ownMoves, error) {
 		if !isAllowed {
 			continue
 		}
-		if own.moves, err = t.outcomes(own.moves, e, step, local, nil, spends); err != nil {
+		if l.own, err = t.outcomes(l.own, e, step, number, nil, spends); err != nil {
 			return nil, err
 		}
 	}
-	t.owns[node] = put(t.owns[node], local, own)
-	return own, nil
+	// What spends a fault is never only counted.
+	for i := range l.own {
+		if l.own[i].spends != 0 {
+			l.spending++
+		}
+	}
+	for int(number) >= len(t.nodes[node]) {
+		t.nodes[node] = append(t.nodes[node], nil)
+	}
+	t.nodes[node][number] = l
+	return l, nil
 }
 
-// put puts a value into a list that is as long as it has to be.
-func put[T any](list []*T, local table.Local, value *T) []*T {
-	for int(local) >= len(list) {
-		list = append(list, nil)
-	}
-	list[local] = value
-	return list
+// combination is the part that the class of a node has in the number of a combination.
+func (t *moves[V]) combination(node int, class uint32) uint64 {
+	t.isWide = t.isWide || uint64(class)>>t.classBits != 0
+	return uint64(class) << (uint(t.config.Nodes-1-node) * t.classBits)
 }
 
 // spends is what a fault costs, and whether there may be any.
-func (t *moves) spends(fault uint8, bound int) (spends uint8, isAllowed bool) {
+func (t *moves[V]) spends(fault uint8, bound int) (spends uint8, isAllowed bool) {
 	if bound > 0 {
 		return fault + 1, true
 	}
 	return 0, bound == Any
 }
 
-// delivery returns what a message does in the local state of its receiver.
-func (t *moves) delivery(m table.Message, locals []table.Local) (*delivery, error) {
-	// Most of them are known.
-	list := t.deliveries[m]
-	if local := int(locals[t.to[m]]); local < len(list) && list[local] != nil {
-		return list[local], nil
+// receiver is that of a message.
+func (t *moves[V]) receiver(m table.Message) int {
+	for int(m) >= len(t.to) {
+		t.to = append(t.to, t.reader.Message(table.Message(len(t.to))).To)
 	}
-	node := t.reader.Message(m).To
-	return t.newDelivery(node, locals[node], m)
+	return t.to[m]
 }
 
-// newDelivery looks a delivery up in the table.
-func (t *moves) newDelivery(node int, local table.Local, m table.Message) (*delivery, error) {
-	if list := t.deliveries[m]; int(local) < len(list) && list[local] != nil {
-		return list[local], nil
+// arrival finds out what a message does in a local state of its receiver.
+func (t *moves[V]) arrival(node int, number table.Local, m table.Message) ([]move[V], error) {
+	l, err := t.local(node, number)
+	if err != nil || l.arrivals[m] != nil {
+		return l.arrivals[m], err
 	}
-	e, err := t.reader.Deliver(local, m)
+	e, err := t.reader.Deliver(number, m)
 	if err != nil {
 		return nil, err
 	}
-	t.to[m] = node
-	d := &delivery{quorums: e.Quorums}
 	step := Step{Kind: table.Deliver, Node: node, Message: m}
 	gone := []table.Message{m}
-	if d.moves, err = t.outcomes(d.moves, e, step, local, gone, 0); err != nil {
+	list, err := t.outcomes([]move[V]{}, e, step, number, gone, 0)
+	if err == nil && !t.config.Duplicating {
+		list, err = t.faults(list, e, step, number, gone)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if !t.config.Duplicating {
-		if d.moves, err = t.faults(d.moves, e, step, local, gone); err != nil {
-			return nil, err
-		}
+	l.arrivals[m] = list
+	f := t.layout.counter(int(m))
+	if e.Quorums != 0 {
+		l.waits[f.word] |= 1 << f.shift
 	}
-	t.deliveries[m] = put(t.deliveries[m], local, d)
-	return d, nil
+	if len(list) != 1 || list[0].spends != 0 {
+		return list, nil
+	}
+	l.single[f.word] |= 1 << f.shift
+	// A message that stays, and whose node stays as it is.
+	var none V
+	if o := list[0].step.Outcome; o != nil && list[0].add == none && len(o.Sent) == 0 && !list[0].fails {
+		l.idle[f.word] |= 1 << f.shift
+	}
+	return list, nil
 }
 
 // faults appends what the network may do to a message.
-func (t *moves) faults(list []move, e *table.Entry, step Step, local table.Local,
-	gone []table.Message) ([]move, error) {
+func (t *moves[V]) faults(list []move[V], e *table.Entry, step Step, number table.Local,
+	gone []table.Message) ([]move[V], error) {
 	var err error
 	if spends, isAllowed := t.spends(duplicates, t.config.Faults.Duplicates); isAllowed {
 		step.Fault = Duplicate
-		if list, err = t.outcomes(list, e, step, local, nil, spends); err != nil {
+		if list, err = t.outcomes(list, e, step, number, nil, spends); err != nil {
 			return nil, err
 		}
 	}
 	if spends, isAllowed := t.spends(drops, t.config.Faults.Drops); isAllowed {
 		step.Fault = Drop
-		lost, err := t.newMove(step, local, gone, spends)
+		lost, err := t.newMove(step, number, gone, spends)
 		if err != nil {
 			return nil, err
 		}
@@ -167,11 +180,15 @@ func (t *moves) faults(list []move, e *table.Entry, step Step, local table.Local
 }
 
 // outcomes appends all ways in which an event may end.
-func (t *moves) outcomes(list []move, e *table.Entry, step Step, local table.Local,
-	gone []table.Message, spends uint8) ([]move, error) {
+func (t *moves[V]) outcomes(list []move[V], e *table.Entry, step Step, number table.Local,
+	gone []table.Message, spends uint8) ([]move[V], error) {
 	for i := range e.Outcomes {
-		step.Choice, step.Outcome = i, &e.Outcomes[i]
-		m, err := t.newMove(step, local, gone, spends)
+		o := &e.Outcomes[i]
+		if t.config.Within != nil && o.Failure == "" && !t.config.Within(step.Node, o.Next) {
+			continue
+		}
+		step.Choice, step.Outcome = i, o
+		m, err := t.newMove(step, number, gone, spends)
 		if err != nil {
 			return nil, err
 		}
@@ -181,8 +198,9 @@ func (t *moves) outcomes(list []move, e *table.Entry, step Step, local table.Loc
 }
 
 // newMove computes what a step changes.
-func (t *moves) newMove(step Step, local table.Local, gone []table.Message, spends uint8) (move, error) {
-	m := move{spends: spends, step: &step}
+func (t *moves[V]) newMove(step Step, number table.Local, gone []table.Message, spends uint8) (move[V],
+	error) {
+	m := move[V]{spends: spends, step: &step}
 	var sent []table.Message
 	if o := step.Outcome; o != nil {
 		if o.Failure != "" {
@@ -193,19 +211,21 @@ func (t *moves) newMove(step Step, local table.Local, gone []table.Message, spen
 		if uint64(o.Next) > f.most {
 			return m, errNarrow
 		}
-		f.add(&m.add, uint64(o.Next)-uint64(local))
-		was, is := t.reader.State(step.Node, local), t.reader.State(step.Node, o.Next)
-		m.judged = is.Failure != "" || t.config.Judge != nil && was.Class != is.Class
+		add(f, &m.add, uint64(o.Next)-uint64(number))
+		was, is := t.reader.State(step.Node, number), t.reader.State(step.Node, o.Next)
+		m.wrong = is.Failure != ""
+		m.judged = m.wrong || t.config.Judge != nil && was.Class != is.Class
+		m.combination = t.combination(step.Node, is.Class) - t.combination(step.Node, was.Class)
 		sent = o.Sent
 	}
 	if spends != 0 {
-		t.layout.left[spends-1].add(&m.add, ^uint64(0))
+		add(t.layout.left[spends-1], &m.add, ^uint64(0))
 	}
 	return m, t.exchange(&m, gone, sent)
 }
 
 // exchange takes messages away, and adds others.
-func (t *moves) exchange(m *move, gone, sent []table.Message) error {
+func (t *moves[V]) exchange(m *move[V], gone, sent []table.Message) error {
 	changes := map[table.Message]int{}
 	for _, x := range sent {
 		if int(x) >= t.layout.messages {
@@ -226,7 +246,7 @@ func (t *moves) exchange(m *move, gone, sent []table.Message) error {
 	}
 	for x, n := range changes {
 		f := t.layout.counter(int(x))
-		f.add(&m.add, uint64(n))
+		add(f, &m.add, uint64(n))
 		if n <= 0 {
 			continue
 		}
@@ -240,66 +260,64 @@ func (t *moves) exchange(m *move, gone, sent []table.Message) error {
 	return nil
 }
 
-// gathered returns the quorum transitions of a local state with the messages that are under way.
-func (t *moves) gathered(node int, local table.Local, own *ownMoves, v *space.Vector) ([]move, error) {
-	key := gatherKey{node: node, local: local}
-	isAny := uint64(0)
-	for word := range t.layout.words {
+// waiting are the messages under way for which quorum transitions wait.
+func (t *moves[V]) waiting(node int, number table.Local, l *local[V], v *V) (waiting V, err error) {
+	for word := range len(waiting) {
 		present := t.layout.present(v, word)
-		if own.known[word]&present != present {
-			if err := t.learn(node, local, own, word, present); err != nil {
-				return nil, err
+		if rest := present &^ l.known[word]; rest != 0 {
+			if err := t.learn(node, number, word, rest); err != nil {
+				return waiting, err
 			}
+			l.known[word] |= present
 		}
-		key.waiting[word] = present & own.waits[word]
-		isAny |= key.waiting[word]
+		waiting[word] = present & l.waits[word]
 	}
-	if isAny == 0 {
+	return waiting, nil
+}
+
+// gathered returns the quorum transitions of a local state with messages that wait.
+func (t *moves[V]) gathered(node int, number table.Local, l *local[V], waiting *V) ([]move[V], error) {
+	var none V
+	if *waiting == none {
 		return nil, nil
 	}
-	list, ok := t.gathers[key]
-	if ok {
-		return list, nil
+	if list := l.gathers.find(waiting); list != nil {
+		return *list, nil
 	}
-	list, err := t.newGathers(&key)
+	// The same set of messages comes up in many states.
+	list, err := t.newGathers(node, number, waiting)
 	if err == nil {
-		t.gathers[key] = list
+		l.gathers.put(waiting, list)
 	}
 	return list, err
 }
 
 // learn finds out for which messages of a word the quorum transitions of a local state wait.
-func (t *moves) learn(node int, local table.Local, own *ownMoves, word int, present uint64) error {
-	for rest := present &^ own.known[word]; rest != 0; rest &= rest - 1 {
-		m := t.layout.message(word, rest)
-		if t.reader.Message(m).To == node {
-			d, err := t.newDelivery(node, local, m)
-			if err != nil {
+func (t *moves[V]) learn(node int, number table.Local, word int, rest uint64) error {
+	for ; rest != 0; rest &= rest - 1 {
+		if m := t.layout.message(word, rest); t.receiver(m) == node {
+			if _, err := t.arrival(node, number, m); err != nil {
 				return err
 			}
-			if d.quorums != 0 {
-				own.waits[word] |= rest & -rest
-			}
 		}
-		own.known[word] |= rest & -rest
 	}
 	return nil
 }
 
 // newGathers has the sets of messages found that quorum transitions may take.
-func (t *moves) newGathers(key *gatherKey) ([]move, error) {
+func (t *moves[V]) newGathers(node int, number table.Local, waiting *V) ([]move[V], error) {
 	x := &t.expander
 	x.cur = state{locals: make([]table.Local, t.config.Nodes), left: t.config.Faults}
-	x.cur.locals[key.node] = key.local
-	for word, rest := range key.waiting {
-		for ; rest != 0; rest &= rest - 1 {
+	x.cur.locals[node] = number
+	for word := range len(*waiting) {
+		for rest := (*waiting)[word]; rest != 0; rest &= rest - 1 {
 			x.cur.messages = append(x.cur.messages, t.layout.message(word, rest))
 		}
 	}
-	var list []move
-	for quorum, size := range t.reader.State(key.node, key.local).Quorums {
-		err := x.gather(key.node, key.local, quorum, size, func(step Step) error {
-			m, err := t.newMove(step, key.local, step.Set, 0)
+	var list []move[V]
+	for quorum, size := range t.reader.State(node, number).Quorums {
+		err := x.gather(node, number, quorum, size, func(step Step) error {
+			m, err := t.newMove(step, number, step.Set, 0)
 			list = append(list, m)
 			return err
 		})

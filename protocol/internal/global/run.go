@@ -11,7 +11,7 @@ import (
 
 // run finds the steps that lead to a finding. States know what they were reached from; which step
 // it was is found by expanding that state once more.
-func (w *worker) run(f *finding, look func(space.Ref) ([]byte, space.Ref)) (*Violation, error) {
+func (w *worker) run(f *finding) (*Violation, error) {
 	v := f.Violation
 	if f.at == space.None {
 		return &v, nil
@@ -19,13 +19,13 @@ func (w *worker) run(f *finding, look func(space.Ref) ([]byte, space.Ref)) (*Vio
 	var states [][]byte
 	// Each state has the one that it was first reached from.
 	for at := f.at; at != space.None; {
-		state, parent := look(at)
-		states = append(states, state)
-		at = parent
+		w.form.look(at, &w.cur)
+		states = append(states, w.config.pack(nil, &w.cur))
+		at = w.form.Parent(at)
 	}
 	slices.Reverse(states)
 	// The first state is not reached by a step.
-	w.unpack(&w.cur, states[0])
+	w.config.unpack(&w.cur, states[0])
 	v.First, v.Start = slices.Clone(w.cur.locals), slices.Clone(states[0])
 	for i := range states[1:] {
 		step, err := w.stepBetween(states[i], states[i+1])
@@ -43,10 +43,10 @@ func (w *worker) run(f *finding, look func(space.Ref) ([]byte, space.Ref)) (*Vio
 // stepBetween is the first step that leads from one state to another.
 func (w *worker) stepBetween(from, to []byte) (*Step, error) {
 	var found *Step
-	w.unpack(&w.cur, from)
+	w.config.unpack(&w.cur, from)
 	err := w.expand(func(s Step) error {
 		// Steps that fail lead to no state.
-		if s.Outcome != nil && s.Outcome.Failure != "" || !bytes.Equal(w.pack(nil, &w.next), to) {
+		if s.Outcome != nil && s.Outcome.Failure != "" || !bytes.Equal(w.config.pack(nil, &w.next), to) {
 			return nil
 		}
 		found = &s
@@ -67,7 +67,8 @@ type Walk struct{ w *worker }
 // NewWalk returns a Walk that stands nowhere.
 func NewWalk(c Config) *Walk {
 	// A walk has few states, so one shard is enough.
-	s := &search{Config: &c, set: space.New(1)}
+	c.Workers = 1
+	s := &search{Config: &c, form: newByteForm(&c)}
 	return &Walk{s.newWorker()}
 }
 
@@ -78,21 +79,19 @@ func (k *Walk) First() ([][]byte, error) {
 		return nil, err
 	}
 	var all [][]byte
-	for r := k.w.set.Range(0, 0, k.w.set.End(0)); ; {
-		_, state, ok := r.Next()
-		if !ok {
-			return all, nil
-		}
-		all = append(all, state)
+	for _, at := range k.w.starts {
+		k.w.form.look(at, &k.w.cur)
+		all = append(all, k.w.config.pack(nil, &k.w.cur))
 	}
+	return all, nil
 }
 
 // Steps returns the steps from a state, and the states that they lead to.
 func (k *Walk) Steps(state []byte) (steps []Step, states [][]byte, err error) {
-	k.w.unpack(&k.w.cur, state)
+	k.w.config.unpack(&k.w.cur, state)
 	err = k.w.expand(func(s Step) error {
 		steps = append(steps, s)
-		states = append(states, k.w.pack(nil, &k.w.next))
+		states = append(states, k.w.config.pack(nil, &k.w.next))
 		return nil
 	})
 	return steps, states, err
@@ -100,6 +99,6 @@ func (k *Walk) Steps(state []byte) (steps []Step, states [][]byte, err error) {
 
 // Look returns what a state is made of.
 func (k *Walk) Look(state []byte) (locals []table.Local, messages []table.Message) {
-	k.w.unpack(&k.w.cur, state)
+	k.w.config.unpack(&k.w.cur, state)
 	return slices.Clone(k.w.cur.locals), slices.Clone(k.w.cur.messages)
 }

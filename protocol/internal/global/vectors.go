@@ -1,188 +1,298 @@
 package global
 
 import (
-	"errors"
-	"runtime"
+	"math/bits"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
+// vectorForm keeps states as vectors. It is for states that fit into a few words, of networks
+// without order. A partition changes all nodes at once, so there must be none.
+type vectorForm[V space.Vector] struct {
+	*space.Words[V]
+	layout *layout[V]
+	single [1]space.Candidate[V] // of insert
+}
+
+// newVectorForm is empty. There is none if the states do not fit.
+func newVectorForm[V space.Vector](c *Config, log uint) (f form, fits bool) {
+	l := newLayout[V](c, log)
+	return &vectorForm[V]{Words: space.NewWords[V](c.shards()), layout: l}, l != nil
+}
+
+func (f *vectorForm[V]) add(s *state, parent space.Ref) (at space.Ref, isNew bool, err error) {
+	v, err := f.layout.encode(s)
+	if err != nil {
+		return space.None, false, err
+	}
+	return f.insert(&v, parent, 0)
+}
+
+// insert adds a vector. One goroutine may call it at a time.
+func (f *vectorForm[V]) insert(v *V, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error) {
+	hash := space.Hash(v)
+	f.single[0].Set(v, hash, parent, node)
+	err = f.Insert(f.Shard(hash), f.single[:])
+	return f.single[0].At, f.single[0].IsNew, err
+}
+
+func (f *vectorForm[V]) look(at space.Ref, s *state) {
+	v := f.State(at)
+	f.layout.decode(s, &v)
+}
+
+func (f *vectorForm[V]) shapeOf() *shape { return &f.layout.shape }
+
+func (f *vectorForm[V]) words(at space.Ref) (w widest, node uint8) {
+	v := f.State(at)
+	for i := range len(v) {
+		w[i] = v[i]
+	}
+	_, node = f.Origin(at)
+	return w, node
+}
+
+func (f *vectorForm[V]) addWords(w *widest, parent space.Ref, node uint8) (space.Ref, error) {
+	var v V
+	for i := range len(v) {
+		v[i] = w[i]
+	}
+	at, _, err := f.insert(&v, parent, node)
+	return at, err
+}
+
+func (f *vectorForm[V]) newExpands(w *worker) expands {
+	x := &vectorWorker[V]{worker: w, set: f.Words, layout: f.layout, moves: newMoves(f.layout, w.reader)}
+	x.batches = make([]batch[V], f.Shards())
+	x.here = make([]*local[V], w.Nodes)
+	w.cur.locals = make([]table.Local, w.Nodes)
+	return x
+}
+
 // vectorWorker expands states that are vectors, for one goroutine. A transition is an addition to
 // the vector: what to add depends on the local state and the event only, so it is computed once. It
-// visits the same transitions as a worker, in the same order.
-type vectorWorker struct {
+// visits the same transitions as a byteWorker, in the same order.
+type vectorWorker[V space.Vector] struct {
 	*worker
-	layout *layout
-	set    *space.Words
-	moves  *moves
-	vector space.Vector // that is expanded
-	// candidates are successors that are not inserted yet, by shard, and whose step led to them.
-	candidates [][]space.Candidate
-	causes     [][]*move
+	set    *space.Words[V]
+	layout *layout[V]
+	moves  *moves[V]
+	// vector is what is expanded, here what its nodes may do, combination that of their classes.
+	vector      V
+	here        []*local[V]
+	combination uint64
+	// below are nodes whose moves lead to nothing new, as bits, unless they need a message that was
+	// not under way before: in the state that vector was reached from.
+	below   uint64
+	before  V
+	batches []batch[V] // by shard
 }
 
-// batch is how many successors of a shard are inserted together. The batches of all shards are to
-// stay in the cache of a processor.
-const batch = 16
+// batchSize is how many successors of a shard are inserted together. The batches of all shards are
+// to stay in the cache of a processor.
+const batchSize = 16
 
-// searchVectors searches with vectors, if the states fit into them. If a layout turns out to be too
-// narrow, the search begins again with a wider one. The table has what handlers do, so that costs
-// little. The result is nil if there is no layout.
-func searchVectors(c *Config) (*Result, error) {
-	// Channels are no sets, and a cut changes all nodes at once. Selections need the messages.
-	if c.Ordered || c.Faults.Partitions != 0 || c.Select != nil || c.Within != nil || c.DepthFirst {
-		return nil, nil
-	}
-	for log := uint(0); ; {
-		l := newLayout(c, log)
-		if l == nil || log > maxLog {
-			return nil, nil
-		}
-		r, err := l.search(c)
-		switch {
-		case errors.Is(err, errCounter):
-			log++
-		case !errors.Is(err, errNarrow):
-			return r, err
-		}
-		// What was visited is garbage. It must not count when memory is measured.
-		runtime.GC()
-	}
+// batch has successors that are not inserted yet.
+type batch[V space.Vector] struct {
+	size   int
+	list   [batchSize]space.Candidate[V]
+	causes [batchSize]cause[V]
 }
 
-// search searches breadth first.
-func (l *layout) search(c *Config) (*Result, error) {
-	set := space.NewWords(c.shards(), l.words)
-	s := &search{Config: c, visited: set}
-	w := s.newWorker()
-	// The states at the start are few, and made as for any search.
-	w.insert = func() (space.Ref, bool, error) {
-		v, err := l.encode(&w.next)
-		if err != nil {
-			return space.None, false, err
-		}
-		var list [1]space.Candidate
-		shard := set.Set(&list[0], &v, space.None)
-		err = set.Insert(shard, list[:])
-		return list[0].At, list[0].IsNew, err
-	}
-	err := w.first()
-	if err == nil {
-		workers := make([]expands, s.Workers)
-		for i := range workers {
-			workers[i] = l.newWorker(s, set)
-		}
-		err = s.breadthFirst(workers)
-	}
-	// States of a run are looked at as bytes, by which Walk knows them.
-	return s.result(w, err, func(at space.Ref) ([]byte, space.Ref) {
-		v := set.State(at)
-		l.decode(&w.next, &v)
-		return w.pack(nil, &w.next), set.Parent(at)
-	})
+// cause is what has led to a successor.
+type cause[V space.Vector] struct {
+	move        *move[V]
+	combination uint64 // of the classes there
 }
 
-// newWorker returns a worker that has seen nothing of the table.
-func (l *layout) newWorker(s *search, set *space.Words) *vectorWorker {
-	w := &vectorWorker{worker: s.newWorker(), layout: l, set: set}
-	w.moves = &moves{layout: l, config: s.Config, reader: w.reader}
-	w.moves.init()
-	w.candidates = make([][]space.Candidate, set.Shards())
-	w.causes = make([][]*move, set.Shards())
-	w.cur.locals = make([]table.Local, l.config.Nodes)
-	return w
-}
-
-// settle inserts what is left of a level.
-func (w *vectorWorker) settle() error {
-	for shard := range w.candidates {
-		if err := w.insertAll(shard); err != nil {
-			return err
+// settle inserts the successors that are left.
+func (w *vectorWorker[V]) settle() error {
+	for shard := range w.batches {
+		if w.batches[shard].size > 0 {
+			if err := w.insertBatch(shard); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // expandRange expands all states of a part of a level.
-func (w *vectorWorker) expandRange(p part) error {
+func (w *vectorWorker[V]) expandRange(p part) error {
 	defer w.flush()
 	for states := w.set.Range(p.shard, p.from, p.end); ; {
-		at, v, ok := states.Next()
-		if !ok {
+		at, v, parent, node := states.Next()
+		if v == nil {
 			return nil
 		}
-		w.at, w.vector, w.steps = at, v, 0
-		if err := w.expandVector(); err != nil {
+		// A selection has its own reasons to leave something out.
+		if w.below = 0; node > 0 && w.Select == nil {
+			w.below, w.before = 1<<(node-1)-1, *w.set.Frozen(parent)
+		}
+		if err := w.expandVector(at, v); err != nil {
 			return err
 		}
 	}
 }
 
-// expandVector visits all transitions from a state.
-func (w *vectorWorker) expandVector() error {
+func (w *vectorWorker[V]) expandOne(at space.Ref) error {
+	v := w.set.State(at)
+	if err := w.expandVector(at, &v); err != nil {
+		return err
+	}
+	return w.settle()
+}
+
+// expandVector visits all transitions from a state, or as many as are needed.
+func (w *vectorWorker[V]) expandVector(at space.Ref, v *V) error {
 	if err := w.pause(); err != nil {
 		return err
 	}
+	// Most local states were met before, so their moves are at hand.
+	w.at, w.vector, w.steps, w.leadsOn, w.combination = at, *v, 0, false, 0
 	for node, f := range w.layout.locals {
-		w.cur.locals[node] = table.Local(f.get(&w.vector))
-	}
-	// What nodes do by themselves comes first, then messages in the order of their numbers.
-	for node, local := range w.cur.locals {
-		own, err := w.moves.own(node, local)
-		if err != nil {
-			return err
-		}
-		if err := w.take(own.moves); err != nil {
-			return err
-		}
-		if own.quorums {
-			list, err := w.moves.gathered(node, local, own, &w.vector)
-			if err != nil {
+		number := table.Local(get(f, v))
+		w.cur.locals[node] = number
+		list := w.moves.nodes[node]
+		if int(number) >= len(list) || list[number] == nil {
+			if _, err := w.moves.local(node, number); err != nil {
 				return err
 			}
-			if err := w.take(list); err != nil {
-				return err
-			}
+			list = w.moves.nodes[node]
 		}
+		w.here[node] = list[number]
+		w.combination += list[number].combination
 	}
-	if err := w.arrivals(); err != nil {
+	if err := w.expandSelected(); err != nil {
 		return err
 	}
 	w.counted += int64(w.steps)
-	// Nothing can happen any more.
-	if w.steps == 0 && w.JudgeEnd != nil {
-		if property := w.JudgeEnd(w.classesOf(&w.cur)); property >= 0 {
-			return w.endAt(&finding{Violation: Violation{Property: property}, at: w.at})
+	return w.judgeEnd()
+}
+
+// expandSelected expands as many nodes as are needed.
+func (w *vectorWorker[V]) expandSelected() error {
+	if w.Select == nil {
+		return w.expandNodes(^uint64(0))
+	}
+	// Selections look at local states and messages.
+	w.layout.decode(&w.cur, &w.vector)
+	nodes := w.selected()
+	if err := w.expandNodes(nodes); err != nil || !w.Proviso {
+		return err
+	}
+	// Only what is inserted is known to lead on.
+	err := w.settle()
+	if err != nil || w.leadsOn {
+		return err
+	}
+	if err = w.expandNodes(^nodes); err == nil {
+		err = w.settle()
+	}
+	return err
+}
+
+// expandNodes visits the transitions of some nodes, which are given as bits. What nodes do by
+// themselves comes first, then messages in the order of their numbers.
+//
+// Transitions of the nodes below are only counted, if they were possible before. Take one, b of a
+// node below, and say that the state was reached by a. Both commute, as they are of two nodes. So b
+// followed by a leads to the same state, in as many steps. If that is only counted as well, then
+// since a node above that of a has led to where b leads; so there is another way, and so on. Nodes
+// get higher each time, so in the end there is a way on which nothing was only counted.
+func (w *vectorWorker[V]) expandNodes(nodes uint64) error {
+	var idle, known V
+	for node, l := range w.here {
+		if nodes>>node&1 == 0 {
+			continue
+		}
+		isBelow := w.below>>node&1 != 0
+		for i := range len(idle) {
+			idle[i] |= l.idle[i]
+			if isBelow {
+				known[i] |= l.single[i]
+			}
+		}
+		if isBelow && l.spending == 0 {
+			w.steps += len(l.own)
+		} else if err := w.propose(l.own); err != nil {
+			return err
+		}
+		if l.hasQuorums {
+			if err := w.gather(node, l, isBelow); err != nil {
+				return err
+			}
+		}
+	}
+	for word := range len(idle) {
+		present := w.layout.present(&w.vector, word)
+		counted := idle[word]
+		if w.below != 0 {
+			counted |= known[word] & w.layout.present(&w.before, word)
+		}
+		w.steps += bits.OnesCount64(present & counted)
+		if err := w.arrivals(nodes, word, present&^counted); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// arrivals delivers each message.
-func (w *vectorWorker) arrivals() error {
-	for word := range w.layout.words {
-		rest := w.layout.present(&w.vector, word)
-		for ; rest != 0; rest &= rest - 1 {
-			d, err := w.moves.delivery(w.layout.message(word, rest), w.cur.locals)
-			if err != nil {
+// gather visits the quorum transitions of a node, or counts them.
+func (w *vectorWorker[V]) gather(node int, l *local[V], isBelow bool) error {
+	number := w.cur.locals[node]
+	waiting, err := w.moves.waiting(node, number, l, &w.vector)
+	if err != nil {
+		return err
+	}
+	list, err := w.moves.gathered(node, number, l, &waiting)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	// A set that has a message which is new was not possible before.
+	if isBelow {
+		before, err := w.moves.waiting(node, number, l, &w.before)
+		if err != nil {
+			return err
+		}
+		if before == waiting {
+			w.steps += len(list)
+			return nil
+		}
+	}
+	return w.propose(list)
+}
+
+// arrivals delivers some messages, if they are to some nodes.
+func (w *vectorWorker[V]) arrivals(nodes uint64, word int, rest uint64) error {
+	for ; rest != 0; rest &= rest - 1 {
+		m := w.layout.message(word, rest)
+		node := w.moves.receiver(m)
+		if nodes>>node&1 == 0 {
+			continue
+		}
+		list := w.here[node].arrivals[m]
+		if list == nil {
+			var err error
+			if list, err = w.moves.arrival(node, w.cur.locals[node], m); err != nil {
 				return err
 			}
-			if err := w.take(d.moves); err != nil {
-				return err
-			}
+		}
+		if err := w.propose(list); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// take visits the transitions of an event.
-func (w *vectorWorker) take(list []move) error {
+// propose keeps the successors that some moves lead to, until there are enough of a shard.
+func (w *vectorWorker[V]) propose(list []move[V]) error {
 	v := &w.vector
 	for i := range list {
 		m := &list[i]
 		// The bounds on faults are those of the run.
-		if m.spends != 0 && w.layout.left[m.spends-1].get(v) == 0 {
+		if m.spends != 0 && get(w.layout.left[m.spends-1], v) == 0 {
 			continue
 		}
 		w.steps++
@@ -190,60 +300,76 @@ func (w *vectorWorker) take(list []move) error {
 			violation := Violation{Property: -1, Failure: m.step.Outcome.Failure}
 			return w.endAt(&finding{violation, w.at, m.step})
 		}
-		if v[0]&m.full[0]|v[1]&m.full[1]|v[2]&m.full[2] != 0 {
+		// Most vectors have one word, for which the loop is empty.
+		var next V
+		full := (*v)[0] & m.full[0]
+		next[0] = ((*v)[0] + m.add[0]) | m.or[0]
+		for j := 1; j < len(next); j++ {
+			full |= (*v)[j] & m.full[j]
+			next[j] = ((*v)[j] + m.add[j]) | m.or[j]
+		}
+		if full != 0 {
 			return errCounter
 		}
-		next := space.Vector{(v[0] + m.add[0]) | m.or[0], (v[1] + m.add[1]) | m.or[1],
-			(v[2] + m.add[2]) | m.or[2]}
 		if next == *v {
 			continue // what changes nothing leads to nothing new
 		}
-		if err := w.propose(&next, m); err != nil {
-			return err
+		// The batch of its shard waits until it is full.
+		hash := space.Hash(&next)
+		shard := w.set.Shard(hash)
+		b := &w.batches[shard]
+		b.list[b.size].Set(&next, hash, w.at, uint8(m.step.Node+1))
+		b.causes[b.size] = cause[V]{m, w.combination + m.combination}
+		if b.size++; b.size == batchSize {
+			if err := w.insertBatch(shard); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// propose keeps a successor until there are enough of its shard.
-func (w *vectorWorker) propose(next *space.Vector, m *move) error {
-	var c space.Candidate
-	shard := w.set.Set(&c, next, w.at)
-	w.candidates[shard] = append(w.candidates[shard], c)
-	w.causes[shard] = append(w.causes[shard], m)
-	if len(w.candidates[shard]) < batch {
-		return nil
-	}
-	return w.insertAll(shard)
-}
-
-// insertAll inserts the successors of a shard, and judges those that are new.
-func (w *vectorWorker) insertAll(shard int) error {
-	list, causes := w.candidates[shard], w.causes[shard]
-	w.candidates[shard], w.causes[shard] = list[:0], causes[:0]
+// insertBatch inserts the successors of a shard, and judges those that are new.
+func (w *vectorWorker[V]) insertBatch(shard int) error {
+	b := &w.batches[shard]
+	list := b.list[:b.size]
+	b.size = 0
 	if err := w.set.Insert(shard, list); err != nil {
 		return err
 	}
+	isWatched := w.Proviso || w.reached != nil
 	for i := range list {
-		if !list[i].IsNew || !causes[i].judged {
+		c, cause := &list[i], &b.causes[i]
+		if isWatched {
+			w.take(c.At, c.IsNew, cause.move.spends != 0)
+		}
+		// Few steps change the class of a node, to a combination that is new.
+		if !c.IsNew || !cause.move.judged {
 			continue
 		}
-		// Few steps change the class of a node.
-		w.layout.decodeLocals(&w.next, &list[i].State)
-		node := causes[i].step.Node
-		if is := w.reader.State(node, w.next.locals[node]); is.Failure != "" {
-			violation := Violation{Property: -1, Failure: is.Failure}
-			return w.end(&finding{Violation: violation, at: list[i].At}, "", nil)
-		}
-		if err := w.judgeState(list[i].At, &w.next); err != nil {
+		if err := w.judge(c, cause); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// judge judges a successor in which the class of a node has changed.
+func (w *vectorWorker[V]) judge(c *space.Candidate[V], cause *cause[V]) error {
+	if step := cause.move.step; cause.move.wrong {
+		is := w.reader.State(step.Node, step.Outcome.Next)
+		violation := Violation{Property: -1, Failure: is.Failure}
+		return w.end(&finding{Violation: violation, at: c.At}, "", nil)
+	}
+	if !w.moves.isWide && w.isRight(cause.combination) {
+		return nil
+	}
+	w.layout.decodeLocals(&w.next, &c.State)
+	return w.judgeState(c.At, &w.next)
+}
+
 // endAt ends the search, unless a successor that was met before has a violation.
-func (w *vectorWorker) endAt(f *finding) error {
+func (w *vectorWorker[V]) endAt(f *finding) error {
 	w.counted += int64(w.steps)
 	if err := w.settle(); err != nil {
 		return err

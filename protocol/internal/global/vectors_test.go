@@ -42,12 +42,14 @@ func (s sender) Describe(_ int, state []byte) (d table.Description, err error) {
 func (s sender) Enough(table.Call) (bool, error) { return false, nil }
 
 // TestNarrow: a search that meets more local states, messages, or equal messages than its vectors
-// have room for goes on with wider vectors, or without, and misses nothing.
+// have room for goes on with wider vectors, or without, and misses nothing. So does one that is
+// depth-first, with a bound on the depth and without.
 func TestNarrow(t *testing.T) {
 	for _, most := range []int{1, 2, 3, 15, 16, 70, 300} {
-		for workers := 1; workers <= 2; workers++ {
+		for _, c := range []Config{{Workers: 1}, {Workers: 2}, {Workers: 1, DepthFirst: true},
+			{Workers: 1, DepthFirst: true, Depth: 1000}} {
 			// Of m messages that were sent, 0 to m are under way.
-			c := Config{Table: table.New(1, false, sender{most, true}), Nodes: 1, Workers: workers}
+			c.Table, c.Nodes = table.New(1, false, sender{most, true}), 1
 			r, err := Search(c)
 			if states := (most + 1) * (most + 2) / 2; err != nil || r.States != states {
 				t.Errorf("%d equal messages: %+v, error %v; want %d states", most, r, err, states)
@@ -58,8 +60,8 @@ func TestNarrow(t *testing.T) {
 			if err != nil || r.States != most+1 || r.Transitions != int64(most+most*(most+1)/2) {
 				t.Errorf("%d messages: %+v, error %v; want %d states", most, r, err, most+1)
 			}
-			if fits := newLayout(&c, 0) != nil; fits != (most < 300) {
-				t.Errorf("%d messages fit into a vector: %v", most, fits)
+			if _, isBytes := newForm(&c, 0).(*byteForm); isBytes != (most == 300) {
+				t.Errorf("%d messages do not fit into a vector: %v", most, isBytes)
 			}
 		}
 	}
@@ -67,47 +69,75 @@ func TestNarrow(t *testing.T) {
 
 // TestLayout: what is encoded is decoded again, and vectors of different states differ.
 func TestLayout(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := &Config{Faults: Faults{rapid.IntRange(-1, 3).Draw(t, "drops"), 0, 2, 0}}
-		log := rapid.UintRange(0, maxLog).Draw(t, "log")
-		l := &layout{config: c, log: log, messages: rapid.IntRange(0, 20).Draw(t, "messages")}
-		if !l.place([]int{3, 60, 1}, 1, rapid.IntRange(1, 5).Draw(t, "bits")) {
-			t.Skip("too long")
+	rapid.Check(t, checkLayout[[1]uint64])
+	rapid.Check(t, checkLayout[[2]uint64])
+	rapid.Check(t, checkLayout[[4]uint64])
+}
+
+func checkLayout[V space.Vector](t *rapid.T) {
+	c := &Config{Faults: Faults{rapid.IntRange(-1, 3).Draw(t, "drops"), 0, 2, 0}}
+	l := &layout[V]{config: c}
+	widths := []int{2 + rapid.IntRange(0, 4).Draw(t, "spare"), 6, 1}
+	if !l.place(widths, rapid.UintRange(0, maxLog).Draw(t, "log")) {
+		t.Fatal("too long")
+	}
+	for m := range l.messages {
+		add(l.counter(m), &l.counters, 1)
+	}
+	draw := func() *state {
+		s := &state{left: c.Faults}
+		for _, most := range []int{2, 59, 0} {
+			s.locals = append(s.locals, table.Local(rapid.IntRange(0, most).Draw(t, "local")))
 		}
-		draw := func() *state {
-			s := &state{left: c.Faults}
-			for _, most := range []int{2, 59, 0} {
-				s.locals = append(s.locals, table.Local(rapid.IntRange(0, most).Draw(t, "local")))
-			}
-			if c.Faults.Drops > 0 {
-				s.left.Drops = rapid.IntRange(0, c.Faults.Drops).Draw(t, "left")
-			}
-			for m := range l.messages {
-				for range rapid.IntRange(0, 1<<(1<<log)-1).Draw(t, "count") % 4 {
-					s.messages = append(s.messages, table.Message(m))
-				}
-			}
-			return s
+		if c.Faults.Drops > 0 {
+			s.left.Drops = rapid.IntRange(0, c.Faults.Drops).Draw(t, "left")
 		}
-		same := func(a, b *state) bool {
-			return slices.Equal(a.locals, b.locals) && a.left == b.left &&
-				slices.Equal(a.messages, b.messages)
-		}
-		var vectors [2]space.Vector
-		states := [2]*state{draw(), draw()}
-		for i, s := range states {
-			v, err := l.encode(s)
-			if err != nil {
-				t.Fatal(err)
+		for m := range min(l.messages, 20) {
+			for range rapid.IntRange(0, 1<<(1<<l.log)-1).Draw(t, "count") % 4 {
+				s.messages = append(s.messages, table.Message(m))
 			}
-			var again state
-			if l.decode(&again, &v); !same(&again, s) {
-				t.Fatalf("%+v became %+v", s, again)
-			}
-			vectors[i] = v
 		}
-		if (vectors[0] == vectors[1]) != same(states[0], states[1]) {
-			t.Fatalf("%x of %+v, %x of %+v", vectors[0], states[0], vectors[1], states[1])
+		return s
+	}
+	same := func(a, b *state) bool {
+		return slices.Equal(a.locals, b.locals) && a.left == b.left && slices.Equal(a.messages, b.messages)
+	}
+	var vectors [2]V
+	states := [2]*state{draw(), draw()}
+	for i, s := range states {
+		v, err := l.encode(s)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		var again state
+		if l.decode(&again, &v); !same(&again, s) {
+			t.Fatalf("%+v became %+v", s, again)
+		}
+		vectors[i] = v
+		checkRecode(t, l, s, &v)
+	}
+	if (vectors[0] == vectors[1]) != same(states[0], states[1]) {
+		t.Fatalf("%x of %+v, %x of %+v", vectors[0], states[0], vectors[1], states[1])
+	}
+}
+
+// checkRecode: a vector of one shape becomes the one that the state has in a larger shape.
+func checkRecode[V space.Vector](t *rapid.T, l *layout[V], s *state, v *V) {
+	wider := &layout[widest]{config: l.config}
+	if !wider.place([]int{7, 8, 3}, min(l.log+rapid.UintRange(0, 1).Draw(t, "wider"), maxLog)) {
+		t.Fatal("too long")
+	}
+	want, err := wider.encode(s)
+	if err != nil {
+		return // the layout with wider counters may have fewer of them
+	}
+	f := &vectorForm[V]{Words: space.NewWords[V](1), layout: l}
+	at, _, err := f.insert(v, space.None, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, node := f.words(at)
+	if got = recode(&l.shape, &wider.shape, &got); got != want || node != 3 {
+		t.Fatalf("%x from node %d, want %x from 3", got, node, want)
+	}
 }

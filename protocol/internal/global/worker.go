@@ -5,41 +5,29 @@ import (
 	"runtime"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
-	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
-// worker expands states, for one goroutine.
+// worker is what all workers have, in whatever form the states are: it counts, and it judges.
 type worker struct {
 	expander
 	*search
-	at       space.Ref            // of cur
-	packed   []byte               // next
-	judged   map[string]Judgement // by classes
-	numbered map[uint64]Judgement // by classes that are small numbers
+	at space.Ref // of cur
+	// numbered are combinations of classes that were judged, and are right: by their number, if
+	// classes are small, or by name.
+	numbered index[[1]uint64, struct{}]
+	named    map[string]bool
 	classes  []uint32
 	name     []byte
 	expanded int
 	counted  int64 // transitions that the search does not know of yet
-	// visitor is what visit is as a function, made once.
-	visitor func(Step) error
-	steps   int  // transitions from cur
-	leadsOn bool // one of them leads to a state that is to be expanded
+	steps    int   // transitions from cur
+	leadsOn  bool  // one of them leads to a state that is to be expanded
 	// arrivable is what canArrive is as a function, made once.
 	arrivable func(int) bool
-	// insert adds next to the visited states.
-	insert func() (at space.Ref, isNew bool, err error)
 	// reached is called for each new state; it may be nil.
 	reached func(space.Ref)
 	// isAgain says of a state that was visited before whether it has to be expanded again.
 	isAgain func(space.Ref) bool
-}
-
-// newWorker returns a worker that has seen nothing of the table.
-func (s *search) newWorker() *worker {
-	w := &worker{search: s, judged: map[string]Judgement{}, numbered: map[uint64]Judgement{}}
-	w.expander = expander{config: s.Config, reader: table.NewReader(s.Table)}
-	w.visitor, w.arrivable, w.insert = w.visit, w.canArrive, w.insertBytes
-	return w
 }
 
 // maxJudged bounds how many combinations of classes a worker remembers.
@@ -52,29 +40,6 @@ const stopEvery = 1 << 10
 func (w *worker) flush() {
 	w.transitions.Add(w.counted)
 	w.counted = 0
-}
-
-// insertBytes adds next to a set of bytes.
-func (w *worker) insertBytes() (at space.Ref, isNew bool, err error) {
-	w.packed = w.pack(w.packed[:0], &w.next)
-	return w.set.Insert(w.packed, w.at)
-}
-
-// settle has nothing to do: each state is inserted at once.
-func (w *worker) settle() error { return nil }
-
-// expandRange expands all states of a part of a level.
-func (w *worker) expandRange(p part) error {
-	defer w.flush()
-	for states := w.set.Range(p.shard, p.from, p.end); ; {
-		at, packed, ok := states.Next()
-		if !ok {
-			return nil
-		}
-		if err := w.expandState(at, packed); err != nil {
-			return err
-		}
-	}
 }
 
 // pause is called for each state that is expanded. Now and then it asks whether the search is to go
@@ -96,38 +61,23 @@ func (w *worker) pause() error {
 	return nil
 }
 
-// expandState visits all transitions from a state.
-func (w *worker) expandState(at space.Ref, packed []byte) error {
-	if err := w.pause(); err != nil {
-		return err
+// selected are the nodes whose transitions from cur are enough to explore, as bits.
+func (w *worker) selected() uint64 {
+	if w.Select == nil {
+		return ^uint64(0)
 	}
-	// The bytes lie in the arena; what is unpacked can be changed.
-	w.at, w.steps = at, 0
-	w.unpack(&w.cur, packed)
-	if err := w.expandSelected(); err != nil {
-		return err
-	}
-	// Nothing can happen any more.
-	if w.steps == 0 && w.JudgeEnd != nil {
-		if property := w.JudgeEnd(w.classesOf(&w.cur)); property >= 0 {
-			return w.end(&finding{Violation: Violation{Property: property}, at: at}, "", nil)
-		}
-	}
-	return nil
+	return w.Select(w.cur.locals, w.cur.messages, w.arrivable)
 }
 
-// expandSelected expands as many nodes as are needed.
-func (w *worker) expandSelected() error {
-	if w.Select == nil {
-		return w.expand(w.visitor)
+// take notes that a step has led to a state. That it spends a fault takes the fault from others.
+func (w *worker) take(at space.Ref, isNew, spends bool) {
+	if w.Proviso && !spends && w.isOpen(at, isNew) {
+		w.leadsOn = true
 	}
-	// The rest is expanded only if the proviso wants it.
-	nodes := w.Select(w.cur.locals, w.cur.messages, w.arrivable)
-	w.leadsOn = false
-	if err := w.expandNodes(nodes, w.visitor); err != nil || !w.Proviso || w.leadsOn {
-		return err
+	// Only a depth-first search within a bound comes back to a state.
+	if w.reached != nil && (isNew || w.isAgain(at)) {
+		w.reached(at)
 	}
-	return w.expandNodes(^nodes, w.visitor)
 }
 
 // isOpen says whether a state that was reached is still to be expanded. A depth-first search has
@@ -136,56 +86,19 @@ func (w *worker) isOpen(at space.Ref, isNew bool) bool {
 	if isNew || w.DepthFirst {
 		return isNew
 	}
-	shard, offset := w.set.Split(at)
-	return offset >= w.levelEnd[shard]
+	shard, place := w.form.Split(at)
+	return place >= w.levelEnd[shard]
 }
 
-// visit takes note of one transition from cur to next.
-func (w *worker) visit(step Step) error {
-	w.steps++
-	w.counted++
-	if step.Outcome != nil && step.Outcome.Failure != "" {
-		violation := Violation{Property: -1, Failure: step.Outcome.Failure}
-		failed := step // so that others stay on the stack
-		return w.end(&finding{violation, w.at, &failed}, "", nil)
-	}
-	// A handler has returned, or none has run.
-	at, isNew, err := w.insert()
-	if err != nil {
-		return err
-	}
-	// A step that spends a fault takes it from other nodes, so it does not count.
-	if w.Proviso && w.next.left == w.cur.left && w.isOpen(at, isNew) {
-		w.leadsOn = true
-	}
-	if !isNew {
-		// Only a depth-first search within a bound comes back to a state.
-		if w.isAgain != nil && w.isAgain(at) {
-			w.reached(at)
-		}
+// judgeEnd judges a state in which nothing can happen any more: cur.
+func (w *worker) judgeEnd() error {
+	if w.steps != 0 || w.JudgeEnd == nil {
 		return nil
 	}
-	if w.reached != nil {
-		w.reached(at)
+	if property := w.JudgeEnd(w.classesOf(&w.cur)); property >= 0 {
+		return w.end(&finding{Violation: Violation{Property: property}, at: w.at}, "", nil)
 	}
-	// Most models have properties; an assertion of a node has been judged with its local state.
-	if w.Judge == nil && w.reader.State(step.Node, w.next.locals[step.Node]).Failure == "" {
-		return nil
-	}
-	return w.judge(at, step.Node)
-}
-
-// judge looks at a new state, in which one node has changed.
-func (w *worker) judge(at space.Ref, node int) error {
-	was := w.reader.State(node, w.cur.locals[node])
-	is := w.reader.State(node, w.next.locals[node])
-	if is.Failure != "" {
-		return w.end(&finding{Violation: Violation{Property: -1, Failure: is.Failure}, at: at}, "", nil)
-	}
-	if is.Class == was.Class {
-		return nil // what holds there holds here
-	}
-	return w.judgeState(at, &w.next)
+	return nil
 }
 
 // judgeState judges all nodes of a state together.
@@ -194,49 +107,37 @@ func (w *worker) judgeState(at space.Ref, s *state) error {
 		return nil
 	}
 	classes := w.classesOf(s)
-	j, ok := w.remembered(classes)
-	if !ok {
-		j = w.Judge(classes)
-		w.remember(classes, j)
-		if j.Reached != 0 {
-			w.search.reached.Or(j.Reached)
-		}
-	}
-	if j.Violated >= 0 {
-		return w.end(&finding{Violation: Violation{Property: j.Violated}, at: at}, "", nil)
-	}
-	return nil
-}
-
-// remembered returns the judgement of classes. They are in the name of a key; most fit into a
-// number.
-func (w *worker) remembered(classes []uint32) (Judgement, bool) {
-	if number, ok := numberOf(classes); ok {
-		j, ok := w.numbered[number]
-		return j, ok
-	}
+	number, isNumber := numberOf(classes)
 	w.name = w.name[:0]
 	for _, c := range classes {
 		w.name = binary.AppendUvarint(w.name, uint64(c))
 	}
 	// The conversion of a key takes no memory in a look-up.
-	j, ok := w.judged[string(w.name)]
-	return j, ok
+	if isNumber && w.isRight(number) || !isNumber && w.named[string(w.name)] {
+		return nil
+	}
+	j := w.Judge(classes)
+	if j.Reached != 0 {
+		w.search.reached.Or(j.Reached)
+	}
+	if j.Violated >= 0 {
+		return w.end(&finding{Violation: Violation{Property: j.Violated}, at: at}, "", nil)
+	}
+	// What is forgotten is judged again, which is slower and not wrong.
+	if w.numbered.count+len(w.named) >= maxJudged {
+		w.numbered = index[[1]uint64, struct{}]{}
+		clear(w.named)
+	}
+	if isNumber {
+		w.numbered.put(&[1]uint64{number}, struct{}{})
+	} else {
+		w.named[string(w.name)] = true
+	}
+	return nil
 }
 
-// remember keeps the judgement of the classes that were looked up last. What is forgotten is judged
-// again, which is slower and not wrong.
-func (w *worker) remember(classes []uint32, j Judgement) {
-	if len(w.judged)+len(w.numbered) >= maxJudged {
-		clear(w.judged)
-		clear(w.numbered)
-	}
-	if number, ok := numberOf(classes); ok {
-		w.numbered[number] = j
-		return
-	}
-	w.judged[string(w.name)] = j
-}
+// isRight says whether a combination of classes was judged, and is right.
+func (w *worker) isRight(number uint64) bool { return w.numbered.find(&[1]uint64{number}) != nil }
 
 // numberOf makes one number of classes, if each is small enough.
 func numberOf(classes []uint32) (number uint64, ok bool) {

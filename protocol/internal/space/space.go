@@ -227,6 +227,9 @@ func (s *Set) Parent(r Ref) Ref {
 // shard is the one in which a state lies.
 func (s *Set) shard(r Ref) *shard { return &s.shards[uint64(r)&uint64(len(s.shards)-1)] }
 
+// Join is the reverse of Split.
+func (s *Set) Join(shard int, place uint64) Ref { return Ref(place<<s.bits | uint64(shard)) }
+
 // Shards says how many there are.
 func (s *Set) Shards() int { return len(s.shards) }
 
@@ -247,9 +250,12 @@ type Range struct {
 	from, end uint64
 }
 
-// Range returns those that lie between two offsets. Nobody may insert during the call.
+// Range returns those that lie between two offsets. Others may insert states meanwhile.
 func (s *Set) Range(shard int, from, end uint64) *Range {
-	return &Range{s, uint64(shard), s.shards[shard].blocks, from, end}
+	h := &s.shards[shard]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return &Range{s, uint64(shard), h.blocks, from, end}
 }
 
 // Next returns the next state, whose bytes must not be changed. Ok is false at the end.

@@ -6,11 +6,10 @@ import (
 	"sync"
 )
 
-// Width is how many words a state of a set of words has at most.
-const Width = 3
-
-// Vector is a state as a few words. Words that a set does not store are zero.
-type Vector [Width]uint64
+// Vector is a state as a few words.
+type Vector interface {
+	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64
+}
 
 // ErrFull is of a set of words with more states than a parent can name.
 var ErrFull = errors.New("there are more than four billion states: bound the model or the depth")
@@ -18,20 +17,26 @@ var ErrFull = errors.New("there are more than four billion states: bound the mod
 // Words is an exact set like Set, of states that are all as long. A state has a number in its
 // shard, in the order in which states came. A slot has a tag of 32 bits of the hash, and the number
 // plus one. Only if the tag is the same are the states compared.
-type Words struct {
-	width  int
+type Words[V Vector] struct {
 	bits   int // of a Ref, for the shard
-	shards []wordShard
+	shards []wordShard[V]
 }
 
-// wordShard has the states of a part of the hashes. States and parents lie in blocks, which do not
+// wordShard has the states of a part of the hashes. States and origins lie in blocks, which do not
 // move.
-type wordShard struct {
+type wordShard[V Vector] struct {
 	mu      sync.Mutex
-	states  [][]uint64
-	parents [][]uint32
+	states  [][]V
+	origins []*originBlock
 	end     uint64
 	slots   []uint64
+	frozen  [][]V // what Freeze has seen of states
+}
+
+// originBlock says where states come from.
+type originBlock struct {
+	parents [wordBlock]uint32
+	nodes   [wordBlock]uint8
 }
 
 // Blocks have so many states.
@@ -43,10 +48,10 @@ const (
 // noParent is that of a first state.
 const noParent = 1<<32 - 1
 
-// NewWords returns an empty set with at least so many shards, of states of so many words.
-func NewWords(shards, width int) *Words {
-	s := &Words{width: width, bits: bits.Len(uint(shards - 1))}
-	s.shards = make([]wordShard, 1<<s.bits)
+// NewWords returns an empty set with at least so many shards.
+func NewWords[V Vector](shards int) *Words[V] {
+	s := &Words[V]{bits: bits.Len(uint(shards - 1))}
+	s.shards = make([]wordShard[V], 1<<s.bits)
 	for i := range s.shards {
 		s.shards[i].slots = make([]uint64, firstSlots)
 	}
@@ -54,34 +59,38 @@ func NewWords(shards, width int) *Words {
 }
 
 // Candidate is a state that may be new.
-type Candidate struct {
-	State  Vector
-	tag    uint64
-	slot   uint64
-	Parent Ref
+type Candidate[V Vector] struct {
+	State       V
+	slot        uint64
+	tag, parent uint32
+	node        uint8
 	// At and IsNew are what Insert has found out.
-	At    Ref
 	IsNew bool
+	At    Ref
 }
 
-// Set makes a candidate of a state, and returns the number of its shard.
-func (s *Words) Set(c *Candidate, state *Vector, parent Ref) int {
-	hash := state.hash()
-	c.State, c.Parent, c.tag = *state, parent, hash>>32
-	return int(hash & uint64(len(s.shards)-1))
+// Set makes a candidate of a state with a hash. Node is a number that is kept with the parent.
+func (c *Candidate[V]) Set(state *V, hash uint64, parent Ref, node uint8) {
+	// None becomes noParent.
+	c.State, c.tag, c.parent, c.node = *state, uint32(hash>>32), uint32(parent), node
 }
 
-// hash mixes the words by multiplications of 64 to 128 bits, as wyhash does.
-func (v *Vector) hash() uint64 {
-	const a, b, c, d = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3, 0x589965cc75374cc3
-	high, low := bits.Mul64(v[0]^a, v[1]^b)
-	high, low = bits.Mul64(high^low^c, v[2]^d)
+// Hash mixes words by multiplications of 64 to 128 bits, as wyhash does.
+func Hash[V Vector](v *V) uint64 {
+	const a, b, c = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3
+	high, low := bits.Mul64((*v)[0]^a, b)
+	for i := 1; i < len(*v); i++ {
+		high, low = bits.Mul64(high^low^(*v)[i], c)
+	}
 	return high ^ low
 }
 
+// Shard is the number of the shard for a hash.
+func (s *Words[V]) Shard(hash uint64) int { return int(hash & uint64(len(s.shards)-1)) }
+
 // Insert adds candidates of one shard, in their order. Several goroutines may call it at a time.
 // One lock serves all, and the look-ups do not wait for each other's memory.
-func (s *Words) Insert(shard int, list []Candidate) error {
+func (s *Words[V]) Insert(shard int, list []Candidate[V]) error {
 	h := &s.shards[shard]
 	if s.bits > 0 {
 		h.mu.Lock()
@@ -93,13 +102,14 @@ func (s *Words) Insert(shard int, list []Candidate) error {
 		list[i].slot = slots[home(list[i].tag, len(slots))]
 	}
 	for i := range list {
+		// The number is that of the slot, if it is the right one.
 		c := &list[i]
-		if n := c.slot - 1; n>>32 == c.tag && c.slot != 0 && s.equal(h, n&(1<<32-1), &c.State) {
-			c.At, c.IsNew = Ref(n&(1<<32-1)<<s.bits|uint64(shard)), false
-			continue
+		n := c.slot&(1<<32-1) - 1
+		c.IsNew = false
+		if uint32(c.slot>>32) != c.tag || c.slot == 0 || *h.state(n) != c.State {
+			n, c.IsNew = h.insert(c)
 		}
-		n, isNew := h.insert(s, c)
-		c.At, c.IsNew = Ref(n<<s.bits|uint64(shard)), isNew
+		c.At = Ref(n<<s.bits | uint64(shard))
 		if uint64(c.At) >= noParent {
 			return ErrFull
 		}
@@ -108,79 +118,76 @@ func (s *Words) Insert(shard int, list []Candidate) error {
 }
 
 // home is the first of so many slots to look at. It depends on the tag only.
-func home(tag uint64, slots int) uint64 { return tag * uint64(slots) >> 32 }
+func home(tag uint32, slots int) uint64 { return uint64(tag) * uint64(slots) >> 32 }
+
+// state is the place of a state.
+func (h *wordShard[V]) state(n uint64) *V { return &h.states[n>>wordBlockBits][n%wordBlock] }
 
 // insert looks for a state, from the first slot for its hash to the next empty one.
-func (h *wordShard) insert(s *Words, c *Candidate) (number uint64, isNew bool) {
-	i := home(c.tag, len(h.slots))
+func (h *wordShard[V]) insert(c *Candidate[V]) (number uint64, isNew bool) {
+	slots := h.slots
+	i := home(c.tag, len(slots))
 	for {
-		slot := h.slots[i]
+		slot := slots[i]
 		if slot == 0 {
 			break
 		}
-		if slot>>32 == c.tag {
-			if n := slot&(1<<32-1) - 1; s.equal(h, n, &c.State) {
+		if uint32(slot>>32) == c.tag {
+			if n := slot&(1<<32-1) - 1; *h.state(n) == c.State {
 				return n, false
 			}
 		}
 		// There is always an empty slot.
-		if i++; i == uint64(len(h.slots)) {
+		if i++; i == uint64(len(slots)) {
 			i = 0
 		}
 	}
-	n := h.put(s, c)
-	h.slots[i] = c.tag<<32 | (n + 1)
-	if h.end > uint64(len(h.slots)/4*3) {
+	n := h.put(c)
+	slots[i] = uint64(c.tag)<<32 | (n + 1)
+	if h.end > uint64(len(slots)/4*3) {
 		h.grow()
 	}
 	return n, true
 }
 
-// equal says whether a state is that of a number.
-func (s *Words) equal(h *wordShard, n uint64, v *Vector) bool {
-	block := h.states[n>>wordBlockBits]
-	at := int(n%wordBlock) * s.width
-	switch s.width {
-	case 1:
-		return block[at] == v[0]
-	case 2:
-		b := block[at : at+2]
-		return b[0] == v[0] && b[1] == v[1]
-	}
-	b := block[at : at+3]
-	return b[0] == v[0] && b[1] == v[1] && b[2] == v[2]
-}
-
 // put writes a state behind the others.
-func (h *wordShard) put(s *Words, c *Candidate) uint64 {
+func (h *wordShard[V]) put(c *Candidate[V]) uint64 {
 	n := h.end
 	if n%wordBlock == 0 {
-		h.states = append(h.states, make([]uint64, wordBlock*s.width))
-		h.parents = append(h.parents, make([]uint32, wordBlock))
+		h.states = append(h.states, make([]V, wordBlock))
+		h.origins = append(h.origins, &originBlock{})
 	}
-	block := n >> wordBlockBits
-	copy(h.states[block][int(n%wordBlock)*s.width:], c.State[:s.width])
-	parent := uint32(noParent)
-	if c.Parent != None {
-		parent = uint32(c.Parent)
-	}
-	h.parents[block][n%wordBlock] = parent
+	*h.state(n) = c.State
+	o := h.origins[n>>wordBlockBits]
+	o.parents[n%wordBlock], o.nodes[n%wordBlock] = c.parent, c.node
 	h.end++
 	return n
 }
 
-// grow makes half as many slots more. A tag says where a slot belongs, so no state is read, and the
-// new slots are filled in about the order of memory.
-func (h *wordShard) grow() {
+// wasteless is how many slots there are before a table grows by less, so as to waste less.
+const wasteless = 1 << 20
+
+// grow makes more slots.
+func (h *wordShard[V]) grow() {
+	if n := len(h.slots); n < wasteless {
+		h.resize(2 * n)
+	} else {
+		h.resize(n + n/2)
+	}
+}
+
+// resize makes so many slots. A tag says where a slot belongs, so no state is read, and the new
+// slots are filled in about the order of memory.
+func (h *wordShard[V]) resize(n int) {
 	old := h.slots
-	h.slots = make([]uint64, len(old)+len(old)/2)
+	h.slots = make([]uint64, n)
 	for _, slot := range old {
 		if slot == 0 {
 			continue
 		}
-		i := home(slot>>32, len(h.slots))
+		i := home(uint32(slot>>32), n)
 		for h.slots[i] != 0 {
-			if i++; i == uint64(len(h.slots)) {
+			if i++; i == uint64(n) {
 				i = 0
 			}
 		}
@@ -188,42 +195,75 @@ func (h *wordShard) grow() {
 	}
 }
 
-// vector reads the state of a number.
-func (s *Words) vector(blocks [][]uint64, n uint64) (v Vector) {
-	at := int(n%wordBlock) * s.width
-	copy(v[:], blocks[n>>wordBlockBits][at:at+s.width])
-	return v
+// Reserve makes room for as many states as there are in another set. Shards are about equal.
+func (s *Words[V]) Reserve(states int) {
+	for i := range s.shards {
+		s.shards[i].resize(max(firstSlots, 2*states/len(s.shards)))
+	}
 }
 
 // State returns a state. Nobody may insert meanwhile.
-func (s *Words) State(r Ref) Vector {
-	return s.vector(s.shards[uint64(r)&uint64(len(s.shards)-1)].states, uint64(r)>>s.bits)
+func (s *Words[V]) State(r Ref) V {
+	return *s.shards[uint64(r)&uint64(len(s.shards)-1)].state(uint64(r) >> s.bits)
 }
 
 // Parent returns what a state was first reached from; None for a first one. Nobody may insert
 // meanwhile.
-func (s *Words) Parent(r Ref) Ref {
-	n := uint64(r) >> s.bits
-	p := s.shards[uint64(r)&uint64(len(s.shards)-1)].parents[n>>wordBlockBits][n%wordBlock]
-	if p == noParent {
-		return None
-	}
-	return Ref(p)
+func (s *Words[V]) Parent(r Ref) Ref {
+	parent, _ := s.Origin(r)
+	return parent
 }
 
+// Origin returns the parent of a state, and the number that is kept with it. Nobody may insert
+// meanwhile.
+func (s *Words[V]) Origin(r Ref) (parent Ref, node uint8) {
+	n := uint64(r) >> s.bits
+	return s.shards[uint64(r)&uint64(len(s.shards)-1)].origins[n>>wordBlockBits].origin(n)
+}
+
+func (o *originBlock) origin(n uint64) (parent Ref, node uint8) {
+	n %= wordBlock
+	if o.parents[n] == noParent {
+		return None, o.nodes[n]
+	}
+	return Ref(o.parents[n]), o.nodes[n]
+}
+
+// Freeze has Frozen return the states that there are now. Nobody may insert meanwhile.
+func (s *Words[V]) Freeze() {
+	for i := range s.shards {
+		s.shards[i].frozen = s.shards[i].states
+	}
+}
+
+// Frozen returns a state that there was at the last Freeze. Others may insert states meanwhile.
+func (s *Words[V]) Frozen(r Ref) *V {
+	n := uint64(r) >> s.bits
+	return &s.shards[uint64(r)&uint64(len(s.shards)-1)].frozen[n>>wordBlockBits][n%wordBlock]
+}
+
+// Split returns the shard of a state, and its number there.
+func (s *Words[V]) Split(r Ref) (shard int, number uint64) {
+	return int(uint64(r) & uint64(len(s.shards)-1)), uint64(r) >> s.bits
+}
+
+// Join is the reverse of Split.
+func (s *Words[V]) Join(shard int, place uint64) Ref { return Ref(place<<s.bits | uint64(shard)) }
+
 // Shards says how many there are.
-func (s *Words) Shards() int { return len(s.shards) }
+func (s *Words[V]) Shards() int { return len(s.shards) }
 
 // End is the number that a shard's next state will have. Nobody may insert meanwhile.
-func (s *Words) End(shard int) uint64 { return s.shards[shard].end }
+func (s *Words[V]) End(shard int) uint64 { return s.shards[shard].end }
 
 // Size says how many states there are, and how many bytes they take. It may be called at any time.
-func (s *Words) Size() (states int, bytes int64) {
+func (s *Words[V]) Size() (states int, bytes int64) {
+	var v V
 	for i := range s.shards {
 		h := &s.shards[i]
 		h.mu.Lock()
 		states += int(h.end)
-		bytes += int64(h.end)*int64(8*s.width+4) + 8*int64(len(h.slots))
+		bytes += int64(h.end)*int64(8*len(v)+5) + 8*int64(len(h.slots))
 		h.mu.Unlock()
 	}
 	return states, bytes
@@ -231,24 +271,30 @@ func (s *Words) Size() (states int, bytes int64) {
 
 // WordRange goes through states of one shard, in the order in which they came. Others may insert
 // states meanwhile.
-type WordRange struct {
-	set       *Words
+type WordRange[V Vector] struct {
+	set       *Words[V]
 	shard     uint64
-	blocks    [][]uint64
+	blocks    [][]V
+	origins   []*originBlock
 	from, end uint64
 }
 
-// Range returns those that lie between two numbers. Nobody may insert during the call.
-func (s *Words) Range(shard int, from, end uint64) *WordRange {
-	return &WordRange{s, uint64(shard), s.shards[shard].states, from, end}
+// Range returns those that lie between two numbers. Others may insert states meanwhile.
+func (s *Words[V]) Range(shard int, from, end uint64) *WordRange[V] {
+	// The lists may grow, but what they have stays.
+	h := &s.shards[shard]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return &WordRange[V]{s, uint64(shard), h.states, h.origins, from, end}
 }
 
-// Next returns the next state. Ok is false at the end.
-func (r *WordRange) Next() (at Ref, state Vector, ok bool) {
-	if r.from >= r.end {
-		return None, state, false
+// Next returns the next state, and where it comes from. The state is nil at the end.
+func (r *WordRange[V]) Next() (at Ref, state *V, parent Ref, node uint8) {
+	n := r.from
+	if n >= r.end {
+		return None, nil, None, 0
 	}
-	at, state = Ref(r.from<<r.set.bits|r.shard), r.set.vector(r.blocks, r.from)
 	r.from++
-	return at, state, true
+	parent, node = r.origins[n>>wordBlockBits].origin(n)
+	return Ref(n<<r.set.bits | r.shard), &r.blocks[n>>wordBlockBits][n%wordBlock], parent, node
 }

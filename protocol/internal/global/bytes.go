@@ -1,0 +1,110 @@
+package global
+
+import (
+	"github.com/tandem-mc/tandem/protocol/internal/space"
+)
+
+// byteForm keeps states as bytes. It is for all models: ordered networks, partitions, and states of
+// any length.
+type byteForm struct {
+	*space.Set
+	config *Config
+	packed []byte // of add
+}
+
+// newByteForm is empty.
+func newByteForm(c *Config) *byteForm { return &byteForm{Set: space.New(c.shards()), config: c} }
+
+func (f *byteForm) add(s *state, parent space.Ref) (at space.Ref, isNew bool, err error) {
+	f.packed = f.config.pack(f.packed[:0], s)
+	return f.Insert(f.packed, parent)
+}
+
+// Freeze has nothing to do: bytes are expanded in full.
+func (f *byteForm) Freeze() {}
+
+func (f *byteForm) look(at space.Ref, s *state) { f.config.unpack(s, f.State(at)) }
+
+func (f *byteForm) newExpands(w *worker) expands {
+	b := &byteWorker{worker: w, set: f.Set}
+	b.visitor = b.visit
+	return b
+}
+
+// byteWorker expands states that are bytes, for one goroutine.
+type byteWorker struct {
+	*worker
+	set    *space.Set
+	packed []byte // next
+	// visitor is what visit is as a function, made once.
+	visitor func(Step) error
+}
+
+// settle has nothing to do: each state is inserted at once.
+func (w *byteWorker) settle() error { return nil }
+
+// expandRange expands all states of a part of a level.
+func (w *byteWorker) expandRange(p part) error {
+	defer w.flush()
+	for states := w.set.Range(p.shard, p.from, p.end); ; {
+		at, packed, ok := states.Next()
+		if !ok {
+			return nil
+		}
+		if err := w.expandBytes(at, packed); err != nil {
+			return err
+		}
+	}
+}
+
+// expandOne has nothing to settle.
+func (w *byteWorker) expandOne(at space.Ref) error { return w.expandBytes(at, w.set.State(at)) }
+
+// expandBytes visits all transitions from a state, or as many as are needed.
+func (w *byteWorker) expandBytes(at space.Ref, packed []byte) error {
+	if err := w.pause(); err != nil {
+		return err
+	}
+	// The bytes lie in the arena; what is unpacked can be changed.
+	w.at, w.steps, w.leadsOn = at, 0, false
+	w.config.unpack(&w.cur, packed)
+	nodes := w.selected()
+	err := w.expandNodes(nodes, w.visitor)
+	// The rest is expanded only if the proviso wants it.
+	if err == nil && w.Proviso && !w.leadsOn {
+		err = w.expandNodes(^nodes, w.visitor)
+	}
+	if err != nil {
+		return err
+	}
+	return w.judgeEnd()
+}
+
+// visit takes note of one transition from cur to next.
+func (w *byteWorker) visit(step Step) error {
+	w.steps++
+	w.counted++
+	if step.Outcome != nil && step.Outcome.Failure != "" {
+		violation := Violation{Property: -1, Failure: step.Outcome.Failure}
+		failed := step // so that others stay on the stack
+		return w.end(&finding{violation, w.at, &failed}, "", nil)
+	}
+	// A handler has returned, or none has run.
+	w.packed = w.config.pack(w.packed[:0], &w.next)
+	at, isNew, err := w.set.Insert(w.packed, w.at)
+	if err != nil {
+		return err
+	}
+	w.take(at, isNew, w.next.left != w.cur.left)
+	// Most models have properties; an assertion of a node has been judged with its local state.
+	was := w.reader.State(step.Node, w.cur.locals[step.Node])
+	is := w.reader.State(step.Node, w.next.locals[step.Node])
+	switch {
+	case !isNew:
+	case is.Failure != "":
+		return w.end(&finding{Violation: Violation{Property: -1, Failure: is.Failure}, at: at}, "", nil)
+	case is.Class != was.Class:
+		return w.judgeState(at, &w.next)
+	}
+	return nil // what holds there holds here
+}

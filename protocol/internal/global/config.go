@@ -1,0 +1,59 @@
+package global
+
+import "github.com/tandem-mc/tandem/protocol/internal/table"
+
+// Config says what to search, and how far.
+type Config struct {
+	Table *table.Table
+	Nodes int
+	// Ordered: messages from one node to another arrive in the order in which they were sent. Else
+	// they arrive in any order. Duplicating: a message that was sent stays, and may arrive at any
+	// time again. Not both.
+	Ordered, Duplicating bool
+	Faults               Faults
+	// Judge judges the local states of all nodes, by their classes. It may be called by several
+	// goroutines at a time. Nil: there is nothing to judge.
+	Judge func(classes []uint32) Judgement
+	// JudgeEnd judges a state in which nothing can happen any more. It returns the property that is
+	// violated, or a negative number. Nil: there is nothing to judge.
+	JudgeEnd func(classes []uint32) int
+	// Select says which nodes' transitions are enough to explore in a state, as bits. Within says
+	// whether a state with this local state is of interest; others are left out. Nil: all.
+	Select func(locals []table.Local, messages []table.Message, canArrive func(i int) bool) uint64
+	Within func(node int, local table.Local) bool
+	// Proviso: a state from which the selected transitions lead only to states that are expanded
+	// already is expanded in full. So no transition is put off for ever in a cycle (Bosnacki,
+	// Holzmann: "Improving Spin's Partial-Order Reduction for Breadth-First Search", SPIN 2005).
+	Proviso bool
+	// DepthFirst searches with a stack, with one worker.
+	DepthFirst bool
+	// Depth bounds the steps of a run. Zero is no bound.
+	Depth   int
+	Workers int // at least 1
+	// Stop is called now and then, by several goroutines at a time. A reason ends the search.
+	Stop func(Progress) (reason string)
+}
+
+// Judgement is what the local states of all nodes mean for the properties.
+type Judgement struct {
+	// Violated is the number of a property that does not hold here; negative if all do.
+	Violated int
+	// Reached has a bit for each property that is to be reached, and is here.
+	Reached uint64
+}
+
+// Progress is how far a search is.
+type Progress struct {
+	States      int
+	Transitions int64
+	Depth       int   // of the states that are expanded now
+	Bytes       int64 // of the visited states
+}
+
+// shards is into how many parts the visited states are divided.
+func (c *Config) shards() int {
+	if c.Workers > 1 {
+		return 64
+	}
+	return 1
+}

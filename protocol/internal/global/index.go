@@ -1,0 +1,51 @@
+package global
+
+import "github.com/tandem-mc/tandem/protocol/internal/space"
+
+// index is a hash table with linear probing, from vectors to values. The zero index is empty.
+type index[K space.Vector, T any] struct {
+	slots []slot[K, T] // a power of two
+	count int
+}
+
+type slot[K space.Vector, T any] struct {
+	key   K
+	value T
+	isSet bool
+}
+
+// find returns the place of a value until the next put; nil if there is none.
+func (x *index[K, T]) find(key *K) *T {
+	if len(x.slots) == 0 {
+		return nil
+	}
+	if s := x.slot(key); s.isSet {
+		return &s.value
+	}
+	return nil
+}
+
+// slot is where a key is, or where it would be. There is always an empty slot.
+func (x *index[K, T]) slot(key *K) *slot[K, T] {
+	for i := space.Hash(key) >> 32; ; i++ {
+		s := &x.slots[i&uint64(len(x.slots)-1)]
+		if !s.isSet || s.key == *key {
+			return s
+		}
+	}
+}
+
+// put adds a value of a key that has none.
+func (x *index[K, T]) put(key *K, value T) {
+	// At least half of the slots stay empty.
+	if x.count++; 2*x.count > len(x.slots) {
+		old := x.slots
+		x.slots = make([]slot[K, T], max(8, 2*len(old)))
+		for i := range old {
+			if old[i].isSet {
+				*x.slot(&old[i].key) = old[i]
+			}
+		}
+	}
+	*x.slot(key) = slot[K, T]{*key, value, true}
+}
