@@ -24,7 +24,9 @@ type Options struct {
 	// Without leaves out parts of the reduction, to see what they are worth.
 	Without Split
 	// Depth bounds the steps of a run, States how many states there are, Time how long the search
-	// takes. Zero is no bound.
+	// takes. Zero is no bound. With Local, Depth bounds the chains of events of which each needs
+	// the one before, so a run that is found may have more steps; States is that of each search for
+	// a run.
 	Depth, States int
 	Time          time.Duration
 	// Memory bounds the bytes that the whole program takes. Zero is DefaultMemory.
@@ -211,7 +213,7 @@ func (r *Result) conclude() {
 
 // reduce has a search explore stubborn sets only. A reason says why the fixpoint was not complete.
 func reduce(m *machine, c *global.Config, without Split, b *bounds) (reason string, err error) {
-	fixpoint, reason, err := explore(c, b)
+	fixpoint, reason, err := explore(c, b, 0)
 	if err != nil || reason != "" {
 		return reason, err
 	}

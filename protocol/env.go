@@ -20,7 +20,8 @@ type Env struct {
 	plan    []int
 	chosen  []int
 	options []int
-	err     error // what ends the check
+	choose  func(n int) int // beyond the plan; nil: 0
+	err     error           // what ends the check
 }
 
 // failedAssertion is a panic of Assert.
@@ -96,6 +97,8 @@ func (e *Env) Choose(n int) int {
 	choice := 0
 	if i := len(e.chosen); i < len(e.plan) {
 		choice = e.plan[i]
+	} else if e.choose != nil {
+		choice = e.choose(n)
 	}
 	e.chosen = append(e.chosen, choice)
 	e.options = append(e.options, n)

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -19,6 +20,7 @@ type locally struct {
 	fixpoint *local.Fixpoint
 	result   *Result
 	start    time.Time
+	leftOut  string // why something was left out; empty if nothing was
 }
 
 // Limits of the number of searches for candidates of one property. Beyond, one search for all of
@@ -41,7 +43,7 @@ func checkLocally(m *machine, o Options, start time.Time) (*Result, error) {
 	}
 	s := &locally{machine: m, config: newConfig(m), bounds: newBounds(o, start), result: &Result{},
 		start: start}
-	s.config.Workers, s.config.Depth = 1, o.Depth
+	s.config.Workers = 1
 	s.config.Stop = s.bounds.stop
 	err := s.run()
 	if err != nil {
@@ -50,14 +52,18 @@ func checkLocally(m *machine, o Options, start time.Time) (*Result, error) {
 	r := s.result
 	r.Locals, r.Messages, r.Handlers = s.config.Table.Sizes()
 	r.Elapsed = time.Since(start)
+	// What a bound has left out does not end the search, and hides no violation elsewhere.
+	if r.Violation == nil {
+		r.Reason = cmp.Or(r.Reason, s.leftOut)
+	}
 	r.conclude()
 	return r, nil
 }
 
-// explore computes the fixpoint of a search within its bounds.
-func explore(c *global.Config, b *bounds) (f *local.Fixpoint, reason string, err error) {
+// explore computes the fixpoint of a search within its bounds. A depth of zero is no bound.
+func explore(c *global.Config, b *bounds, depth int) (f *local.Fixpoint, reason string, err error) {
 	return local.Explore(local.Config{
-		Table: c.Table, Nodes: c.Nodes, Crashes: c.Faults.Crashes != 0,
+		Table: c.Table, Nodes: c.Nodes, Crashes: c.Faults.Crashes != 0, Depth: depth,
 		Stop: func(int) string { return b.stop(global.Progress{}) },
 	})
 }
@@ -65,9 +71,13 @@ func explore(c *global.Config, b *bounds) (f *local.Fixpoint, reason string, err
 // run goes through the kinds of candidates until one is a violation.
 func (s *locally) run() (err error) {
 	// What does not depend on a property comes first: it is the most of the work.
-	s.fixpoint, s.result.Reason, err = explore(&s.config, s.bounds)
+	s.fixpoint, s.result.Reason, err = explore(&s.config, s.bounds, s.bounds.Depth)
 	if err != nil || s.result.Reason != "" {
 		return err
+	}
+	if s.fixpoint.IsCut {
+		s.leftOut = "the bound on the depth was reached"
+		s.config.Within = s.fixpoint.Has
 	}
 	if err := s.failures(); err != nil {
 		return err
@@ -272,7 +282,9 @@ func (s *locally) search(goal *local.Goal, judge func([]uint32) global.Judgement
 	s.result.Depth = max(s.result.Depth, r.Depth)
 	s.result.Bytes = max(s.result.Bytes, r.Bytes)
 	if r.Violation == nil {
-		s.result.Reason = r.Reason
+		// Time and memory are those of all searches, and the bound on states is that of each.
+		s.leftOut = cmp.Or(s.leftOut, r.Reason)
+		s.result.Reason = s.bounds.stop(global.Progress{})
 		return false, nil
 	}
 	if p := r.Violation.Property; p >= 0 && s.judge.properties[p].kind == sometimes {

@@ -21,7 +21,8 @@ import (
 type machine struct {
 	model   *Model
 	images  *image.Images
-	initial [][]byte // images of the nodes in the model
+	initial [][]byte       // images of the nodes in the model
+	begun   []table.Effect // of a system that runs already: what takes the place of the starts
 	judge   *judge
 	runs    atomic.Int64 // of handlers
 }
@@ -42,6 +43,17 @@ func newMachine(m *Model) (*machine, error) {
 			return nil, fmt.Errorf("%s: %w", m.name(i), err)
 		}
 		machine.initial = append(machine.initial, state)
+	}
+	// Functions in messages that are under way are known as well.
+	for i := range m.Nodes {
+		if m.Running == nil {
+			break
+		}
+		effect, err := begin(machine, i)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.name(i), err)
+		}
+		machine.begun = append(machine.begun, effect)
 	}
 	// Functions of the nodes are known now. One that comes later may hold state.
 	images.Seal()
@@ -177,8 +189,16 @@ func (m *machine) waiting(call table.Call) (quorums uint64, isDown bool, err err
 
 // run runs a handler once.
 func (m *machine) run(call table.Call, plan []int) (effect table.Effect, env *Env, err error) {
+	return m.runIn(&Env{plan: plan}, call)
+}
+
+// runIn runs a handler once. The Env has what it is to choose; the rest is filled in.
+func (m *machine) runIn(env *Env, call table.Call) (effect table.Effect, _ *Env, err error) {
 	m.runs.Add(1)
 	state := call.State
+	if call.Kind == table.Start && m.begun != nil {
+		return m.begun[call.Node], env, nil
+	}
 	if call.Kind == table.Start {
 		// Up, and without timers.
 		state = append([]byte{0, 0}, m.initial[call.Node]...)
@@ -187,7 +207,7 @@ func (m *machine) run(call table.Call, plan []int) (effect table.Effect, env *En
 	if err != nil {
 		return effect, nil, err
 	}
-	env = &Env{id: ID(call.Node), machine: m, timers: l.timers, plan: plan}
+	env.id, env.machine, env.timers = ID(call.Node), m, l.timers
 	if call.Kind == table.Start && m.model.LateStart {
 		l.down = true
 	} else {

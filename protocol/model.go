@@ -7,6 +7,9 @@ import "fmt"
 type Model struct {
 	// Nodes are the nodes as they are before the start. They are not changed.
 	Nodes []Node
+	// Running is where a system stands that runs already; nil: runs begin with the start of each
+	// node.
+	Running *Running
 	// Names are what the nodes are called in charts; they may be left out.
 	Names []string
 	// LateStart: each node starts at any time, and not all of them at once at the beginning. What
@@ -88,9 +91,18 @@ func (m *Model) check() error {
 		return fmt.Errorf("the model has %d properties: join some, %d are the most", len(m.Properties),
 			maxProperties)
 	}
+	if m.Running != nil {
+		if err := m.Running.check(len(m.Nodes)); err != nil {
+			return err
+		}
+	}
 	for i, n := range m.Nodes {
 		if n == nil {
 			return fmt.Errorf("node %d of the model is nil: leave it out", i)
+		}
+		if _, ok := n.(Timed); !ok && m.Running != nil && len(m.Running.Timers) > i &&
+			len(m.Running.Timers[i]) > 0 {
+			return fmt.Errorf("a timer of node %d: it has no method Timeout, so give it one", i)
 		}
 	}
 	return nil

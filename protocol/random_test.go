@@ -213,7 +213,7 @@ type twin struct {
 
 // explore goes through all states, or gives up when there are too many.
 func (s *spec) explore(most int) (w *twin, ok bool) {
-	w = &twin{spec: s, steps: map[simple]int{}, bad: -1, ended: -1}
+	w = &twin{spec: s}
 	starts := []simple{{left: s.faults}}
 	for node := range s.nodes {
 		var next []simple
@@ -222,6 +222,13 @@ func (s *spec) explore(most int) (w *twin, ok bool) {
 		}
 		starts = next
 	}
+	w = s.exploreFrom(starts, most)
+	return w, len(w.queue) == 0
+}
+
+// exploreFrom goes through the states from some on.
+func (s *spec) exploreFrom(starts []simple, most int) *twin {
+	w := &twin{spec: s, steps: map[simple]int{}, bad: -1, ended: -1}
 	for _, x := range starts {
 		w.reach(x, 0)
 	}
@@ -237,7 +244,7 @@ func (s *spec) explore(most int) (w *twin, ok bool) {
 			w.ended = w.steps[x]
 		}
 	}
-	return w, len(w.queue) == 0
+	return w
 }
 
 func (w *twin) reach(x simple, steps int) {

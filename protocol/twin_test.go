@@ -120,6 +120,33 @@ func TestLocalTwin(t *testing.T) {
 	t.Logf("%d candidates refuted", candidates)
 }
 
+// TestLocalDepthTwin: within a bound on the depth, the local search finds each violation that a run
+// of so many steps has. What it finds the twin has, too. It says that a property holds only if
+// nothing was left out.
+func TestLocalDepthTwin(t *testing.T) {
+	cut := 0
+	checkSpecs(t, mostStates, drawSpec, func(t *rapid.T, s *spec, twin *twin) {
+		m := s.model()
+		m.Properties = m.Properties[:1]
+		for depth := 1; depth < 9; depth += 2 {
+			r, err := Check(m, Options{Search: Local, Depth: depth})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if isNear := twin.bad >= 0 && twin.bad <= depth; isNear && r.Verdict != Violated ||
+				twin.bad < 0 && r.Verdict == Violated || twin.bad >= 0 && r.Verdict == Holds {
+				t.Fatalf("depth %d: %v; the twin has a violation after %d steps", depth, r, twin.bad)
+			}
+			if r.Verdict == Unknown {
+				cut++
+			}
+		}
+	})
+	if cut == 0 {
+		t.Error("no search was cut off")
+	}
+}
+
 // TestReducedTwin: a reduced search has the verdicts of the twin, and mostly fewer states, with
 // each of the splits and without. At the ends of runs nothing is left out at all.
 func TestReducedTwin(t *testing.T) {

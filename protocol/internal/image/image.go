@@ -37,6 +37,7 @@ type Images struct {
 	// fixed are pointers and functions that stand for themselves.
 	fixed     map[fixed]int
 	fixedList []fixed
+	constants int // how many of them are constants: the first ones
 	// types are those of values in interfaces.
 	types       []*codec
 	typeNumbers map[reflect.Type]int
@@ -68,6 +69,7 @@ func New(constants ...any) (*Images, error) {
 		}
 		m.fix(fixed{v.UnsafePointer(), v.Type()})
 	}
+	m.constants = len(m.fixedList)
 	return m, nil
 }
 

@@ -12,6 +12,7 @@
 package local
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -23,6 +24,9 @@ type Config struct {
 	Nodes int
 	// Crashes: nodes may crash.
 	Crashes bool
+	// Depth bounds the longest chain of events of which each needs what the one before has made: a
+	// local state, or a message. A run of so many steps has no longer one. Zero is no bound.
+	Depth int
 	// Stop is called now and then, with how many events were executed. A reason ends it.
 	Stop func(events int) (reason string)
 }
@@ -51,7 +55,12 @@ type Fixpoint struct {
 	Events int
 	// FailsAtStart: a node may fail before it has a local state.
 	FailsAtStart bool
+	// IsCut says that the bound on the depth has left something out.
+	IsCut bool
 }
+
+// Has says whether a local state belongs to the fixpoint, and not to what a bound has left out.
+func (f *Fixpoint) Has(node int, l table.Local) bool { return int(l) < len(f.Edges[node]) }
 
 // explorer is the state of Explore.
 type explorer struct {
@@ -95,22 +104,42 @@ func Explore(c Config) (f *Fixpoint, reason string, err error) {
 			}
 		}
 	}
-	for x.stopped == "" {
-		isNew := false
-		for node := range c.Nodes {
-			moved, err := x.advance(node)
-			if err != nil {
-				return nil, "", err
-			}
-			isNew = isNew || moved
+	for round := 0; x.stopped == ""; round++ {
+		isNew, err := x.round(round)
+		if err != nil {
+			return nil, "", err
 		}
-		if !isNew {
+		if !isNew || x.result.IsCut {
 			break
 		}
 	}
 	x.result.Messages++ // a number above the last one
 	x.result.Inbox = x.inbox
 	return x.result, x.stopped, nil
+}
+
+// round combines what is new at all nodes. If the depth is bounded, a round is one link of all
+// chains: it takes only what there was before it, and behind the last link it only looks.
+func (x *explorer) round(number int) (isNew bool, err error) {
+	locals, messages := make([]int, x.Nodes), make([]int, x.Nodes)
+	for node := range x.Nodes {
+		locals[node], messages[node] = len(x.result.Reached[node]), len(x.inbox[node])
+		isNew = isNew || x.doneLocals[node] < locals[node] || x.doneMessages[node] < messages[node]
+	}
+	x.result.IsCut = isNew && x.Depth > 0 && number == x.Depth
+	if x.result.IsCut {
+		return isNew, nil
+	}
+	// Without a bound, what a round makes may be taken in the same round: there are fewer of them.
+	for node := range x.Nodes {
+		if x.Depth == 0 {
+			locals[node], messages[node] = math.MaxInt, math.MaxInt
+		}
+		if err := x.advance(node, locals[node], messages[node]); err != nil {
+			return false, err
+		}
+	}
+	return isNew, nil
 }
 
 // meet takes note of a local state, and of messages.
@@ -133,34 +162,32 @@ func (x *explorer) meet(node int, l table.Local, sent []table.Message) {
 }
 
 // advance combines what is new at a node: new local states with all messages, and new messages with
-// all local states. It says whether there was anything.
-func (x *explorer) advance(node int) (moved bool, err error) {
+// all local states. It takes the first ones only, as many as it is told.
+func (x *explorer) advance(node, locals, messages int) error {
 	reached := &x.result.Reached[node]
-	for x.doneLocals[node] < len(*reached) && x.stopped == "" {
+	for x.doneLocals[node] < min(locals, len(*reached)) && x.stopped == "" {
 		l := (*reached)[x.doneLocals[node]]
 		x.doneLocals[node]++
-		moved = true
 		if err := x.own(node, l); err != nil {
-			return false, err
+			return err
 		}
 		for _, m := range x.inbox[node][:x.doneMessages[node]] {
 			if err := x.deliver(node, l, m); err != nil {
-				return false, err
+				return err
 			}
 		}
 	}
-	for x.doneMessages[node] < len(x.inbox[node]) && x.stopped == "" {
+	for x.doneMessages[node] < min(messages, len(x.inbox[node])) && x.stopped == "" {
 		m := x.inbox[node][x.doneMessages[node]]
 		x.doneMessages[node]++
-		moved = true
 		// Local states that come up meanwhile find the message among those that are done.
 		for _, l := range (*reached)[:x.doneLocals[node]] {
 			if err := x.deliver(node, l, m); err != nil {
-				return false, err
+				return err
 			}
 		}
 	}
-	return moved, nil
+	return nil
 }
 
 // own executes the events of a local state that need no message.

@@ -130,9 +130,10 @@ func backward(edges [][]Edge, targets []bool) []bool {
 	return cone
 }
 
-// Within says whether a node that is in a local state can still reach its target.
+// Within says whether a node that is in a local state can still reach its target. Local states that
+// a bound has left out are not of interest.
 func (t *Targets) Within(node int, l table.Local) bool {
-	return t.cone[node] == nil || int(l) < len(t.cone[node]) && t.cone[node][l]
+	return t.fixpoint.Has(node, l) && (t.cone[node] == nil || t.cone[node][l])
 }
 
 // fill computes what is useful to a node, and what it may send. The second goes against the edges,
