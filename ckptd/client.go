@@ -218,6 +218,9 @@ func (c *Client) failAll(err error) {
 
 const (
 	closeTimeout = 5 * time.Second
+	// exitTimeout is how long a daemon may take to end after its channel. The kernel ends all that is
+	// below it first, which can take some seconds on a busy machine.
+	exitTimeout = 20 * time.Second
 	// groupTimeout is how long a group may take to end, and with it its images, of which there may
 	// be thousands.
 	groupTimeout = time.Minute
@@ -226,12 +229,11 @@ const (
 	killedTimeout = 100 * time.Millisecond
 )
 
-// exitReason says how the daemon ended, whose end of the channel is closed. It is given some
-// seconds to end: the kernel has to end all that is below it first.
+// exitReason says how the daemon ended, whose end of the channel is closed. It is given time to end.
 func (c *Client) exitReason() string {
 	select {
 	case <-c.exited:
-	case <-time.After(closeTimeout):
+	case <-time.After(exitTimeout):
 		return fmt.Sprintf("process %d closed its channel but lives", c.pid)
 	}
 	text := fmt.Sprintf("process %d has ended", c.pid) // the shared daemon knows how

@@ -32,7 +32,9 @@ type layout struct {
 	shim      *shimFiles
 	mounts    []proxy.Mount // of the group, outer ones first
 	views     []string      // read-only mounts of the daemon for this group
-	counters  *os.File      // in which the peers' shim counts what they read
+	// Where other file systems of the machine are shown than that of its root directory.
+	fileSystems []string
+	counters    *os.File // in which the peers' shim counts what they read
 }
 
 // make makes the group's /run with its scratch directory, files and the proxy. Everything is there,
@@ -66,7 +68,7 @@ func (l *layout) make(g peers.Group) error {
 			}
 		}
 	}
-	if err := l.planMounts(g.Binds, scratch); err != nil {
+	if err := l.planMounts(g, scratch); err != nil {
 		return err
 	}
 	if err := l.planTemporary(g); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/openfiles"
@@ -22,16 +23,73 @@ import (
 // What is mounted for a group is planned here, and done by the proxy, in the group's own mount
 // namespace. CRIU is given the same list, to find each mount by its name.
 
-// planMounts decides the mounts of the group, outer ones first. A target may be a symbolic link, so
-// places are compared where links lead: two binds over one place would hide each other.
-func (l *layout) planMounts(binds map[string]string, scratch string) error {
+// planMounts decides the mounts of the group, outer ones first.
+func (l *layout) planMounts(g peers.Group, scratch string) error {
 	l.mounts = []proxy.Mount{
 		{Source: paths.Devices, Target: "/dev"},
 		{Source: l.directory, Target: paths.Run},
 	}
+	if err := l.planFileSystems(g); err != nil {
+		return fmt.Errorf("show the peers other file systems of the machine: %w", err)
+	}
+	return l.planBinds(g.Binds, scratch)
+}
+
+// planFileSystems shows a group those file systems of the machine that it names, such as one at /home
+// with a peer's program. Its root directory has none but that at /: each mount costs time in every
+// checkpoint. A user namespace is given all of them, since it may not take them apart.
+func (l *layout) planFileSystems(g peers.Group) error {
+	if userns.Unprivileged() {
+		return nil
+	}
+	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
+		return peers.ValidateTarget(m.Mountpoint) != nil || underSys(m.Mountpoint) ||
+			!uses(g, m.Mountpoint), false
+	})
+	if err != nil {
+		return err
+	}
+	at := make([]string, 0, len(mounts))
+	for _, m := range mounts {
+		at = append(at, m.Mountpoint)
+	}
+	slices.Sort(at)
+	for _, place := range slices.Compact(at) { // of two at one place, only the upper one is seen
+		info, err := os.Stat(place)
+		if err != nil {
+			return err
+		}
+		view, err := l.readOnly(place, info.IsDir(), len(l.mounts))
+		if err != nil {
+			return err
+		}
+		l.mounts = append(l.mounts, proxy.Mount{Source: view, Target: place})
+		l.fileSystems = append(l.fileSystems, place)
+	}
+	return nil
+}
+
+// underSys tells what is about the kernel, and not a place for files.
+func underSys(place string) bool { return place == "/sys" || strings.HasPrefix(place, "/sys/") }
+
+// machineRoot is where the daemon sees a path of the group's that is not in the group's own
+// directory: below paths.Root, which has the machine's root file system, or else in the daemon's own
+// tree.
+func (l *layout) machineRoot(path string) string {
+	for _, place := range l.fileSystems {
+		if strings.HasPrefix(path, place+"/") {
+			return "/"
+		}
+	}
+	return paths.Root
+}
+
+// planBinds decides what is bound for a group. A target may be a symbolic link, so places are
+// compared where links lead: two binds over one place would hide each other.
+func (l *layout) planBinds(binds map[string]string, scratch string) error {
 	over := map[string]string{} // place → the target that leads there
 	for _, target := range slices.Sorted(maps.Keys(binds)) {
-		place, err := insideRoot(paths.Root, target)
+		place, err := insideRoot(l.machineRoot(target), target)
 		if err != nil {
 			return fmt.Errorf(
 				"bind over %s: this machine does not have it: bind a directory above it, or create it: %w",
@@ -47,7 +105,7 @@ func (l *layout) planMounts(binds map[string]string, scratch string) error {
 	}
 	for _, place := range slices.Sorted(maps.Keys(over)) {
 		target := over[place]
-		info, err := os.Stat(filepath.Join(paths.Root, place))
+		info, err := os.Stat(filepath.Join(l.machineRoot(place), place))
 		if err != nil {
 			return fmt.Errorf("bind over %s: %w", target, err)
 		}
@@ -78,7 +136,7 @@ func insideRoot(root, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	below, ok := strings.CutPrefix(at, root)
+	below, ok := strings.CutPrefix(at, strings.TrimSuffix(root, "/"))
 	if !ok || !strings.HasPrefix(below, "/") {
 		return "", fmt.Errorf("%s is at %s, outside of %s", path, at, root)
 	}
