@@ -218,8 +218,8 @@ func (c *Client) failAll(err error) {
 
 const (
 	closeTimeout = 5 * time.Second
-	// exitTimeout is how long a daemon may take to end after its channel. The kernel ends all that is
-	// below it first, which can take some seconds on a busy machine.
+	// exitTimeout is how long a daemon may take to end after its channel. The kernel ends all that
+	// is below it first, which can take some seconds on a busy machine.
 	exitTimeout = 20 * time.Second
 	// groupTimeout is how long a group may take to end, and with it its images, of which there may
 	// be thousands.
@@ -229,7 +229,8 @@ const (
 	killedTimeout = 100 * time.Millisecond
 )
 
-// exitReason says how the daemon ended, whose end of the channel is closed. It is given time to end.
+// exitReason says how the daemon ended, whose end of the channel is closed. It is given time to
+// end.
 func (c *Client) exitReason() string {
 	select {
 	case <-c.exited:

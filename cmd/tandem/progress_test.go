@@ -41,32 +41,38 @@ const someFrame = `checking ./examples/scpto
   peers       12 checkpoints, 1 restore
   time        42s; at most 9m18s and 8,766 executions left`
 
-// TestLiveView shows frames on a terminal, one in the place of the other, and leaves it
-// as it was.
+// TestLiveView shows frames on a terminal, one in the place of the other, and leaves it as it was.
+// What kind of terminal it is need not be known.
 func TestLiveView(t *testing.T) {
 	for _, size := range []struct {
+		kind          string
 		columns, rows int
-	}{{80, 24}, {20, 24}, {80, 4}} {
-		x := openTerminal(t, size.columns, size.rows)
-		v := newLiveView(x.tty)
-		other := strings.NewReplacer("1,234, 29/s", "9,999, 238/s", "1,214,", "9,979,", "8,766 executions",
-			"1 execution").Replace(someFrame)
-		for _, frame := range []struct {
-			executions int
-			want       string
-		}{{1234, someFrame}, {9999, other}, {1234, someFrame}} {
-			frame.want = part(frame.want, size.columns, size.rows-1)
-			v.show(someProgress(frame.executions))
-			x.await(t, frame.want, func(screen string) bool { return screen == frame.want })
-			if !x.hidden {
-				t.Error("the cursor is shown")
-			}
+	}{{"xterm-256color", 80, 24}, {"xterm-256color", 20, 24}, {"xterm-256color", 80, 4}, {"", 80, 24}} {
+		t.Setenv("TERM", size.kind)
+		showFrames(t, size.columns, size.rows)
+	}
+}
+
+func showFrames(t *testing.T, columns, rows int) {
+	x := openTerminal(t, columns, rows)
+	v := newLiveView(x.tty)
+	other := strings.NewReplacer("1,234, 29/s", "9,999, 238/s", "1,214,", "9,979,", "8,766 executions",
+		"1 execution").Replace(someFrame)
+	for _, frame := range []struct {
+		executions int
+		want       string
+	}{{1234, someFrame}, {9999, other}, {1234, someFrame}} {
+		frame.want = part(frame.want, columns, rows-1)
+		v.show(someProgress(frame.executions))
+		x.await(t, frame.want, func(screen string) bool { return screen == frame.want })
+		if !x.hidden {
+			t.Error("the cursor is shown")
 		}
-		v.close()
-		x.await(t, "an empty screen", func(screen string) bool { return screen == "" && !x.hidden })
-		if x.row != 0 || x.col != 0 {
-			t.Errorf("the cursor is left in row %d, column %d", x.row, x.col)
-		}
+	}
+	v.close()
+	x.await(t, "an empty screen", func(screen string) bool { return screen == "" && !x.hidden })
+	if x.row != 0 || x.col != 0 {
+		t.Errorf("the cursor is left in row %d, column %d", x.row, x.col)
 	}
 }
 

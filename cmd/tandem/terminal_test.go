@@ -19,6 +19,7 @@ type terminal struct {
 	lines     [][]rune
 	row, col  int
 	hidden    bool // the cursor
+	inserts   bool // what is written moves what is there
 	undecoded []byte
 }
 
@@ -83,6 +84,8 @@ func (x *terminal) write(t *testing.T, text []byte) {
 			x.col = 0
 		case c == '\n':
 			x.row++
+		case c == '\t': // to the next of the columns that are multiples of 8
+			x.col = (x.col/8 + 1) * 8
 		case c == '\b':
 			x.col = max(x.col-1, 0)
 		case c == 0x1b:
@@ -106,6 +109,9 @@ func (x *terminal) put(c rune) {
 	line := x.lines[x.row]
 	for len(line) <= x.col {
 		line = append(line, ' ')
+	}
+	if x.inserts {
+		line = slices.Insert(line, x.col, c)
 	}
 	line[x.col] = c
 	x.lines[x.row] = line
@@ -151,8 +157,11 @@ func (x *terminal) escape(t *testing.T, text []byte) int {
 	case 'J', 'K', 'X', 'P', '@':
 		x.erase(text[end], arguments, n)
 	case 'h', 'l':
-		if arguments == "?25" {
+		switch arguments {
+		case "?25":
 			x.hidden = text[end] == 'l'
+		case "4":
+			x.inserts = text[end] == 'h'
 		}
 	case 'm', 'u', 'q':
 	default:

@@ -35,9 +35,9 @@ func (l *layout) planMounts(g peers.Group, scratch string) error {
 	return l.planBinds(g.Binds, scratch)
 }
 
-// planFileSystems shows a group those file systems of the machine that it names, such as one at /home
-// with a peer's program. Its root directory has none but that at /: each mount costs time in every
-// checkpoint. A user namespace is given all of them, since it may not take them apart.
+// planFileSystems shows a group those file systems of the machine that it names, such as one at
+// /home with a peer's program. Its root directory has none but that at /: each mount costs time in
+// every checkpoint. A user namespace is given all of them, since it may not take them apart.
 func (l *layout) planFileSystems(g peers.Group) error {
 	if userns.Unprivileged() {
 		return nil
@@ -73,8 +73,8 @@ func (l *layout) planFileSystems(g peers.Group) error {
 func underSys(place string) bool { return place == "/sys" || strings.HasPrefix(place, "/sys/") }
 
 // machineRoot is where the daemon sees a path of the group's that is not in the group's own
-// directory: below paths.Root, which has the machine's root file system, or else in the daemon's own
-// tree.
+// directory: below paths.Root, which has the machine's root file system, or else in the daemon's
+// own tree.
 func (l *layout) machineRoot(path string) string {
 	for _, place := range l.fileSystems {
 		if strings.HasPrefix(path, place+"/") {

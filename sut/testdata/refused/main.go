@@ -15,7 +15,7 @@ var operations = map[string]func(){
 	"proc":     func() { os.ReadFile("/proc/meminfo") },
 	"listing":  func() { os.ReadDir("/proc") },
 	"sys":      func() { os.WriteFile("/sys/kernel/mm/transparent_hugepage/enabled", nil, 0) },
-	"device":   func() { os.Open("/dev/kmsg") },
+	"device":   func() { os.Open("/dev/ptmx") },
 	"other":    func() { syscall.Kill(1, syscall.SIGTERM) },
 	"inotify":  func() { syscall.InotifyInit() },
 	"epoll":    func() { syscall.EpollCreate1(0) },
