@@ -32,6 +32,7 @@
 # make libraries  clients and servers made with popular libraries, which are downloaded
 # make servers    clients of real servers: a table of what is found, and how fast
 # make finders    how many executions each search needs to find known bugs; ROWS=..., UPDATE=1
+# make online     two systems that run over UDP, whose bugs are found before they happen; RUNS=20, UPDATE=1
 # make protocols  searches of protocols beside those of the papers and of SPIN; ROWS=..., ALL=1, UPDATE=1
 # make raft       go.etcd.io/raft checked within bounds that take minutes; UPDATE=1
 # make clean      remove bin
@@ -46,7 +47,7 @@ BUILD = CGO_ENABLED=0 $(GO) build
 
 .NOTPARALLEL:
 .PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \
-	soak fuzz cases kills roots versions table2 adaptive libraries servers finders protocols container \
+	soak fuzz cases kills roots versions table2 adaptive libraries servers finders protocols online container \
 	raft lint house clean
 all: build
 
@@ -190,6 +191,10 @@ servers: setup build
 finders: setup build
 	$(GO) test ./examples/finders -run '^TestTable$$' -count=1 -v -timeout 2h -rows '$(or $(ROWS),.)' \
 		-searches '$(SEARCHES)' -time $(or $(TIME),5s) -csv $(CURDIR)/bin/finders.csv $(if $(UPDATE),-update)
+
+online:
+	@$(GO) run ./examples/protocols -online $(or $(RUNS),20) \
+		$(if $(UPDATE),-update examples/protocols/README.md)
 
 protocols: PEERS = spin
 protocols: setup

@@ -27,6 +27,7 @@ type settings struct {
 	rows   string
 	all    bool
 	spin   int
+	online int
 	update string
 }
 
@@ -38,9 +39,17 @@ func run(args []string, out, progress io.Writer) error {
 	flags.StringVar(&s.rows, "rows", ".", "`expression` that the names of the experiments match")
 	flags.BoolVar(&s.all, "all", false, "also what takes longer than a minute")
 	flags.IntVar(&s.spin, "spin", 0, "compare with SPIN, the shortest of so many rounds")
+	flags.IntVar(&s.online, "online", 0, "instead, run systems over UDP, each so many times")
 	flags.StringVar(&s.update, "update", "", "rewrite the table in this `file`")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if s.online > 0 {
+		text, err := onlineTable(s.online, progress)
+		if err != nil {
+			return err
+		}
+		return s.print(text, onlineBegins, onlineEnds, out)
 	}
 	wanted, err := regexp.Compile(s.rows)
 	if err != nil {
@@ -65,30 +74,39 @@ func run(args []string, out, progress io.Writer) error {
 		}
 		text += "\nBeside SPIN:\n\n" + spin.Table(rows)
 	}
+	return s.print(text, tableBegins, tableEnds, out)
+}
+
+// print writes a table, and puts it between two lines of a file if that is wanted.
+func (s *settings) print(text, begins, ends string, out io.Writer) error {
 	if _, err := io.WriteString(out, text); err != nil || s.update == "" {
 		return err
 	}
-	return replaceTable(s.update, text)
+	return replaceTable(s.update, text, begins, ends)
 }
 
-// The table stands between these lines of README.md.
+// The tables stand between these lines of README.md.
 const (
 	tableBegins = "<!-- table: make protocols UPDATE=1 -->\n"
 	tableEnds   = "<!-- end of table -->\n"
+	// That of systems that run.
+	onlineBegins = "<!-- table: make online UPDATE=1 -->\n"
+	onlineEnds   = "<!-- end of the table of systems that run -->\n"
 )
 
-// replaceTable puts a table into a file.
-func replaceTable(file, table string) error {
+// replaceTable puts a table into a file, between two lines of it.
+func replaceTable(file, table, lineBefore, lineAfter string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	before, rest, begins := strings.Cut(string(data), tableBegins)
-	_, after, ends := strings.Cut(rest, tableEnds)
+	before, rest, begins := strings.Cut(string(data), lineBefore)
+	_, after, ends := strings.Cut(rest, lineAfter)
 	if !begins || !ends {
-		return fmt.Errorf("%s lacks %q or %q: add both, around the table", file, tableBegins, tableEnds)
+		return fmt.Errorf("%s lacks %q or %q: add both, around the table", file, lineBefore,
+			lineAfter)
 	}
 	made := fmt.Sprintf("Made on %s with %s, on %d processors.\n\n", time.Now().UTC().Format(time.DateOnly),
 		runtime.Version(), runtime.NumCPU())
-	return os.WriteFile(file, []byte(before+tableBegins+made+table+tableEnds+after), 0o644)
+	return os.WriteFile(file, []byte(before+lineBefore+made+table+lineAfter+after), 0o644)
 }

@@ -47,6 +47,7 @@ type Propose struct{ Value int }
 // Node is a proposer, an acceptor and a learner.
 type Node struct {
 	Proposals []int // values still to be proposed
+	Index     int   // of the decision, if it is one of a log; else 0
 
 	// The proposer. Promises are nil if it does not wait for any.
 	Ballot   Ballot
@@ -71,14 +72,14 @@ func (n *Node) Receive(env *protocol.Env, from protocol.ID, message any) {
 	case Prepare:
 		if n.Promised.Less(m.Ballot) {
 			n.Promised = m.Ballot
-			env.Send(from, Promise{m.Ballot, n.Last})
+			n.send(env, from, Promise{m.Ballot, n.Last})
 		}
 	case Promise:
 		n.promised(env, from, m)
 	case Accept:
 		if !m.Vote.Ballot.Less(n.Promised) {
 			n.Promised, n.Last = m.Vote.Ballot, m.Vote
-			sendAll(env, Learn(m))
+			n.sendAll(env, Learn(m))
 		}
 	case Learn:
 		n.learn(env, from, m.Vote)
@@ -108,7 +109,7 @@ func (n *Node) promised(env *protocol.Env, from protocol.ID, m Promise) {
 		n.Value = highest.Value
 	}
 	n.Promises = nil
-	sendAll(env, Accept{Vote{n.Ballot, n.Value}})
+	n.sendAll(env, Accept{Vote{n.Ballot, n.Value}})
 }
 
 // learn counts votes.
@@ -127,10 +128,18 @@ func (n *Node) learn(env *protocol.Env, from protocol.ID, vote Vote) {
 }
 
 // sendAll sends to all nodes, and to the node itself.
-func sendAll(env *protocol.Env, message any) {
+func (n *Node) sendAll(env *protocol.Env, message any) {
 	for id := range protocol.ID(env.Nodes()) {
-		env.Send(id, message)
+		n.send(env, id, message)
 	}
+}
+
+// send sends a message. In a log it says which decision it is about.
+func (n *Node) send(env *protocol.Env, to protocol.ID, message any) {
+	if n.Index > 0 {
+		message = About{n.Index, message}
+	}
+	env.Send(to, message)
 }
 
 // Actions are to propose the next value.
@@ -147,7 +156,7 @@ func (n *Node) Act(env *protocol.Env, action any) {
 	n.Ballot = Ballot{n.Ballot.Round + 1, env.ID()}
 	n.Value = action.(Propose).Value
 	n.Promises = map[protocol.ID]Vote{}
-	sendAll(env, Prepare{n.Ballot})
+	n.sendAll(env, Prepare{n.Ballot})
 }
 
 // Model has so many nodes, of which some propose one value each: node i proposes i+1.
