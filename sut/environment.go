@@ -63,8 +63,16 @@ type Environment struct {
 	// PeerTime says that the peers have timers: before the program's clock advances, or a deadlock
 	// is one, time passes for them, up to the program's next timer (Input.Most).
 	PeerTime bool `json:"peer_time,omitempty"`
+	Inputs
+}
+
+// Inputs says which inputs the peers get, and what they depend on.
+type Inputs struct {
 	// PerConnection says that inputs to the peers on different connections are independent.
 	PerConnection bool `json:"per_connection,omitempty"`
+	// Taken says that the peers are told what the program takes of what has arrived: model.Receive
+	// and model.Accept. Both are inputs like others, so their order among inputs counts.
+	Taken bool `json:"taken,omitempty"`
 }
 
 // The environment where nothing else is said.
@@ -135,7 +143,12 @@ func (e Environment) describe(sh *abi.SharedEnvironment) error {
 	sh.PeerTimers = uint64(max(e.PeerTimers, 0))
 	sh.NameServers = uint64(flag(e.NameServers))
 	sh.PeerTime = uint64(flag(e.PeerTime))
-	sh.PerConnection = uint64(flag(e.PerConnection))
+	if e.PerConnection {
+		sh.Inputs |= abi.InputsPerConnection
+	}
+	if e.Taken {
+		sh.Inputs |= abi.InputsTaken
+	}
 	sh.HostsLength = uint64(copy(sh.Hosts[:], hosts))
 	return nil
 }

@@ -17,6 +17,7 @@ var _ = [1]struct{}{}[0|
 	(model.Connect^abi.ExchangeConnect)|(model.Send^abi.ExchangeSend)|
 	(model.Shutdown^abi.ExchangeShutdown)|(model.Close^abi.ExchangeClose)|
 	(model.Listen^abi.ExchangeListen)|(model.Pass^abi.ExchangePass)|
+	(model.Receive^abi.ExchangeReceive)|(model.Accept^abi.ExchangeAccept)|
 	model.Kind(model.StillOpen^abi.EndNone)|model.Kind(model.EOF^abi.EndOfStream)|
 	model.Kind(model.Reset^abi.EndReset)|model.Kind(model.Once^abi.PassOnce)|
 	model.Kind(model.Read^abi.AccessRead)|model.Kind(model.Write^abi.AccessWrite)|
@@ -40,7 +41,7 @@ func readInput(s *abi.Shared) (model.Input, error) {
 			return model.Input{}, err
 		}
 		in.Name, in.Addr, in.Data = strconv.FormatUint(h.Name, 16), address.String(), nil
-	case abi.ExchangeSend, abi.ExchangeShutdown, abi.ExchangeClose:
+	case abi.ExchangeSend, abi.ExchangeShutdown, abi.ExchangeClose, abi.ExchangeReceive, abi.ExchangeAccept:
 		if h.Connection > 1<<31-1 {
 			return model.Input{}, damage("a request is for connection %d", h.Connection)
 		}

@@ -21,6 +21,13 @@ const (
 	Kinds                    // greater than all kinds
 )
 
+// What a program takes of what has arrived. Only the exploration of several programs is told; no
+// peer group is.
+const (
+	Receive Kind = Kinds + iota // read Data on Conn; without Data, the end of the stream
+	Accept                      // accept Conn, which was opened before
+)
+
 var kindNames = [Kinds]string{
 	Connect: "connect", Send: "send", Shutdown: "shutdown", Close: "close", Choose: "choose",
 	Listen: "listen", Pass: "pass",
@@ -28,6 +35,12 @@ var kindNames = [Kinds]string{
 
 // String names the kind the way messages do.
 func (k Kind) String() string {
+	switch k {
+	case Receive:
+		return "receive"
+	case Accept:
+		return "accept"
+	}
 	if k < Kinds && kindNames[k] != "" {
 		return kindNames[k]
 	}
@@ -80,8 +93,8 @@ func (in Input) String() string {
 	switch in.Kind {
 	case Connect, Listen:
 		return fmt.Sprintf("%s %d %s", in.Kind, in.Conn, in.Addr) + named(in.Name)
-	case Send:
-		return fmt.Sprintf("send %d %s", in.Conn, quote(in.Data))
+	case Send, Receive:
+		return fmt.Sprintf("%s %d %s", in.Kind, in.Conn, quote(in.Data))
 	case Pass:
 		if in.Most > 0 {
 			return fmt.Sprintf("%s %d at most %v", in.Kind, in.Conn, in.Most)

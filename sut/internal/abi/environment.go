@@ -77,9 +77,16 @@ type SharedEnvironment struct {
 	PeerTimers  uint64 // how often the peers' time can pass until a timer of theirs is due
 	NameServers uint64 // there are peers that serve names
 	// Time passes for the peers before the program's clock advances, or it is in a deadlock.
-	PeerTime      uint64
-	PerConnection uint64 // an input to the peers has no effect on other connections than its own
+	PeerTime uint64
+	Inputs   uint64 // bits: InputsPerConnection, InputsTaken
 }
+
+// What SharedEnvironment.Inputs says, as bits.
+const (
+	// An input to the peers has no effect on other connections than its own.
+	InputsPerConnection = 1 << iota
+	InputsTaken         // the checker is told what the program takes of what has arrived
+)
 
 // What is known of a goroutine that is left, as the number of a recordLeft.
 const (

@@ -311,7 +311,9 @@ const (
 	ExchangeMore // the rest of the last answer
 	ExchangeListen
 	ExchangePass
-	PassOnce = 1 // as the most that may pass: to the first timer of the peers, whenever that is
+	ExchangeReceive     // what has arrived was read: only with InputsTaken
+	ExchangeAccept      // a connection was: likewise
+	PassOnce        = 1 // as the most that may pass: to the first timer of the peers, whenever that is
 )
 
 // Objects that are not addresses.

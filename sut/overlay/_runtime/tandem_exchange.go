@@ -32,11 +32,17 @@ func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p 
 // tandemPeerObject is what the inputs on a connection access: the group, or its end of that
 // connection alone, where nothing is taken to depend on other connections.
 func tandemPeerObject(out *socketQueue) uint64 {
-	if tandem.sh.environment.perConnection == 0 || out == nil {
+	if tandem.sh.environment.inputs&inputsPerConnection == 0 || out == nil {
 		return groupObject
 	}
 	return socketObject | tandemMix(out.object)>>2
 }
+
+// tandemTellsTaken reports whether the checker wants to know what the program takes of what has
+// arrived.
+//
+//go:linkname tandemTellsTaken syscall.tandemTellsTaken
+func tandemTellsTaken() bool { return tandem.sh.environment.inputs&inputsTaken != 0 }
 
 // tandemHash is FNV-1a.
 func tandemHash(p []byte) uint64 {

@@ -229,7 +229,7 @@ func tandemBehaviour() uint32 {
 	if t.id == 0 {
 		return 0
 	}
-	if env := &tandem.sh.environment; env.perConnection != 0 && env.behaviours > 1 {
+	if env := &tandem.sh.environment; env.inputs&inputsPerConnection != 0 && env.behaviours > 1 {
 		kind := uint8(accessWrite)
 		if tandem.behave {
 			kind = accessRead // connects commute but for the first

@@ -24,6 +24,9 @@ func tandemTimePassed(most uint64)
 //go:linkname tandemExchangeMore
 func tandemExchangeMore() bool
 
+//go:linkname tandemTellsTaken
+func tandemTellsTaken() bool
+
 var tandemForeign []*tandemEndpoint // connections to peers, and listeners for them, by number
 
 // setForeign makes e number so and so. It is not, once it is closed.
@@ -127,6 +130,16 @@ func tandemPass(most uint64) {
 	tandemTimePassed(most)
 	tandemInput(opPass, nil, 0, nil)
 	tandemDeliver(opPass, deliveries, data)
+}
+
+// noteTaken tells the checker what the program takes of what has arrived, if it wants to know.
+func (e *tandemEndpoint) noteTaken(op uint8, kind uint32, p []byte) {
+	if !e.foreign || !tandemTellsTaken() {
+		return
+	}
+	_, _, deliveries, data := tandemExchange(kind, e.number, nil, 0, p[:min(len(p), exchangeBytes)])
+	tandemInput(op, e.outQueue(), e.number, p)
+	tandemDeliver(op, deliveries, data)
 }
 
 // connectAlone begins a connect that nobody answers, so that nothing can be sent until somebody

@@ -88,6 +88,7 @@ func tandemAccept(fd int, to unsafe.Pointer, length *uint32, flags int) (int, Er
 	tandemAttachSocket(e, int(s))
 	e.refresh()
 	e.remote.write(e.domain, to, length)
+	e.noteTaken(opAccept, exchangeAccept, nil)
 	return int(s), 0
 }
 

@@ -71,8 +71,12 @@ func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
 	if len(e.in.stream) > e.in.head {
 		n := e.in.read(p, flags&MSG_PEEK != 0)
 		e.refreshBoth()
+		if flags&MSG_PEEK == 0 {
+			e.noteTaken(opSocketRead, exchangeReceive, p[:n])
+		}
 		return n, 0
 	}
+	e.noteTaken(opSocketRead, exchangeReceive, nil)
 	if e.fault != 0 && e.out != nil { // a write does not find it any more
 		tandemTouch(opSocketRead, &e.out.queue, accessWrite)
 	}
