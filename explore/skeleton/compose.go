@@ -69,6 +69,9 @@ func (c clock) of(component int) (names []Name) {
 	return names
 }
 
+// Arrivals lists what the others send to a component, in the order of names.
+func (g Global) Arrivals(component int) []Arrival { return g.arrivals(component, g.clocks()) }
+
 // arrivals lists what the others send to a component, in the order of names.
 func (g Global) arrivals(component int, clocks map[Name]clock) (list []Arrival) {
 	for c := range g {
@@ -104,7 +107,7 @@ func (g Global) substitute(b Branch) (next Global, fits bool) {
 	}
 	if e := b.Event; e.receives() {
 		sent := next.find(e.From)
-		if sent == nil || sent.Label != e.Label || sent.To != b.Component || next.received(e.From) {
+		if sent == nil || sent.Label != e.Got || sent.To != b.Component || next.received(e.From) {
 			return nil, false
 		}
 	}

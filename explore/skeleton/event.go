@@ -26,12 +26,14 @@ const Nobody = -1
 // Event is something that a component does and others can notice, or that it takes from others.
 type Event struct {
 	Name
-	// Label is what it does. A receive has that of what it receives.
+	// Label is what it does.
 	Label string
 	// To is the component that receives it, or Nobody.
 	To int
 	// From is, of a receive, what it receives. Without N it is an event that sends.
 	From Name
+	// Got is, of a receive, the label of that. It says all that a component can learn by it.
+	Got string
 	// Past has the last event before it of each stream of its component, its own stream included,
 	// sorted. Before means: in every execution with this partial order.
 	Past []Name
@@ -95,8 +97,12 @@ func keyOfNames(names []Name) string {
 	return keyOf(parts...)
 }
 
+// Equal reports whether two events are the same, with the same before them.
+func (e *Event) Equal(f *Event) bool { return e.key() == f.key() }
+
 func (e *Event) key() string {
-	return keyOf(e.Name.key(), e.Label, strconv.Itoa(e.To), e.From.key(), keyOfNames(e.Past))
+	return keyOf(e.Name.key(), e.Label, strconv.Itoa(e.To), e.From.key(), e.Got,
+		keyOfNames(e.Past))
 }
 
 func (l Local) key() string {

@@ -73,7 +73,8 @@ func start(m machine, component int) *local {
 func (l *local) clone() *local {
 	c := *l
 	c.pc, c.reg, c.vars = slices.Clone(l.pc), slices.Clone(l.reg), slices.Clone(l.vars)
-	c.clocks, c.written, c.readers = slices.Clone(l.clocks), slices.Clone(l.written), slices.Clone(l.readers)
+	c.clocks, c.written = slices.Clone(l.clocks), slices.Clone(l.written)
+	c.readers = slices.Clone(l.readers)
 	c.streams, c.taken = maps.Clone(l.streams), maps.Clone(l.taken)
 	c.events, c.trace = slices.Clone(l.events), slices.Clone(l.trace)
 	return &c
@@ -143,7 +144,8 @@ func (l *local) step(t, alternative int, got *Event) *local {
 	case receive, receiveAny:
 		stream := "from " + o.stream
 		c = c.with(l.streams[stream])
-		e := Event{Name: Name{l.component, stream, c[stream] + 1}, To: Nobody, Label: got.Label,
+		e := Event{Name: Name{l.component, stream, c[stream] + 1}, To: Nobody,
+			Label: got.Label, Got: got.Label,
 			From: got.Name, Past: l.past(c)}
 		l.events = append(l.events, e)
 		c[stream]++

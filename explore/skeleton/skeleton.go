@@ -119,6 +119,9 @@ func (s *System) Completed(key string, g Global) {
 	}
 }
 
+// Impossible reports that no execution begins with the prefix of an item.
+func (s *System) Impossible(key string) { s.settle(key) }
+
 // Explored reports what the exploration of an item has found. A second report of an item is
 // ignored.
 func (s *System) Explored(key string, e Exploration) {
