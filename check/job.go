@@ -285,6 +285,12 @@ func (j *Job) connect(ctx context.Context, log io.Writer) (*ckptd.Client, error)
 	return client, err
 }
 
+// SharedDaemon is a checkpoint daemon that several checks use at the same time.
+type SharedDaemon = ckptd.SharedDaemon
+
+// DefaultDaemon is the shared daemon that is meant where nothing is said.
+func DefaultDaemon() SharedDaemon { return ckptd.DefaultDaemon() }
+
 // PackageDirectory is the directory of a package, which the user names by a directory, by its
 // import path or by its files. What is wrong with the name is left for the build to say. Of several
 // packages that match, it is the first.

@@ -60,6 +60,10 @@ type Progress struct {
 	Found []report.Violation
 }
 
+// errNodes is the error of what is done with one program where the configuration has several.
+var errNodes = errors.New("the configuration has nodes, which only tandem check runs: name another one " +
+	"with -c")
+
 // Options are those that the request stands for, for Run. The caller adds what is built and
 // started: the program, and the daemon if there are peers.
 func (r Request) Options() (Options, error) { return r.options(0) }
@@ -72,6 +76,9 @@ func (r Request) options(before time.Duration) (Options, error) {
 		return Options{}, err
 	}
 	config := r.Config
+	if len(config.Nodes) > 0 {
+		return Options{}, errNodes
+	}
 	o := Options{
 		Package: r.Package, Args: config.Args, Env: config.Env, World: config.World, Dir: dir,
 		Depth: config.Bounds.Depth, Leaks: config.Leaks, SelfCheck: config.SelfCheck,

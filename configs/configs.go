@@ -50,8 +50,7 @@ type Config struct {
 	Room
 	// Masks are fields in the answers of the peers that may differ, at most maxMasks.
 	Masks []Mask
-	// Absent is where nobody is on purpose, at most maxAbsent.
-	Absent []Absent `json:",omitempty"`
+	Others
 	Bounds Bounds
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
 	Leaks bool
@@ -78,6 +77,25 @@ type Config struct {
 	// PATH/...
 	PreemptIn []string
 }
+
+// Others are programs that are no peers.
+type Others struct {
+	// Absent is where nobody is on purpose, at most maxAbsent.
+	Absent []Absent `json:",omitempty"`
+	// Nodes are programs that are checked together, instead of one program; at most MaxNodes.
+	Nodes []Node `json:",omitempty"`
+}
+
+// Node is one of several programs that are checked together.
+type Node struct {
+	Name    string
+	Package string // as the go command takes it, in the directory of the file
+	Args    []string
+	Listen  string // where others reach it: 127.0.0.1:7000; empty: nowhere
+}
+
+// MaxNodes bounds how many programs are checked together.
+const MaxNodes = 16
 
 // Room is how much memory may be used for the peers.
 type Room struct {

@@ -102,10 +102,10 @@ func exampleConfig(example []byte, cache peers.Group) Config {
 		Scope: "group",
 		Room:  Room{CacheMib: 1024, CheckpointMib: 1024},
 		Masks: []Mask{{"merecat", "Date: [^\r\n]*"}},
-		Absent: []Absent{
+		Others: Others{Absent: []Absent{
 			{Address: proxy.Address{At: netip.MustParseAddrPort("127.0.0.1:6379")}},
 			{Name: "db.example.com"},
-		},
+		}},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute, Preemptions: new(2),
 			Delays: new(100), ExecutionsAsked: true},
 		PreemptIn: []string{"golang.org/x/crypto/ssh", "example.org/library/..."},

@@ -48,6 +48,7 @@ type document struct {
 // since profiles have one, too.
 type groupKeys struct {
 	Peers        []peerEntry
+	Nodes        []Node
 	Prepare      []peers.Preparation
 	Files        []fileEntry
 	Hosts        []pair
@@ -223,6 +224,9 @@ func (d document) config(b beside) (Config, []Problem) {
 		Room:      Room{CheckpointMib: d.CheckpointMib, CacheMib: d.CacheMib},
 		PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, PeerPatience: d.PeerPatience,
 		Workers: d.Workers}
+	if len(d.Group.Nodes) > 0 { // an empty list is none
+		c.Nodes = d.Group.Nodes
+	}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})

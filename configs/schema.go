@@ -84,6 +84,13 @@ var schema = field{shape: record, fields: map[string]field{
 		"program":   {shape: text, path: true},
 		"arguments": {shape: texts},
 	}},
+	// Programs that are checked together.
+	"nodes": {shape: records, fields: map[string]field{
+		"name":    {shape: text},
+		"package": {shape: text},
+		"args":    {shape: texts},
+		"listen":  {shape: text},
+	}},
 	// What the peers find on the disk: made by commands before they start, or given as content.
 	"prepare": {shape: records, fields: map[string]field{
 		"path":     {shape: text},

@@ -2,10 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/report/text"
 )
 
 // oneCheck is the command tandem check. The fields are its flags; they are read when cobra has
@@ -80,9 +84,14 @@ working directory.`,
 // files is found before the program is built. If the check fails after it has found violations,
 // these are shown and kept, and the error is a line on standard error.
 func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check.SavedCheck) error {
-	config, err := f.loadWith(f.cache, f.directory(c.Context(), pkg), c.Flags().Changed)
+	dir := f.directory(c.Context(), pkg)
+	config, err := f.loadWith(f.cache, dir, c.Flags().Changed)
 	if err != nil {
 		return err
+	}
+	// Several programs are another kind of check, with fewer flags.
+	if len(config.Nodes) > 0 {
+		return f.runNodes(c, config, dir, args)
 	}
 	request, err := f.request(pkg, args, config)
 	if err != nil {
@@ -134,4 +143,46 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 		status.say("%s", advised(err))
 	}
 	return shown
+}
+
+// nodesFlags are the flags that a check of several programs knows. What others ask for it does not
+// do, so they are refused.
+var nodesFlags = map[string]bool{"config": true, "executions": true, "depth": true, "time": true,
+	"tags": true, "preempt-in": true, "races": true, "date": true, "verbose": true}
+
+// runNodes checks the programs of a configuration that has several, and prints the result. What it
+// was asked for and does not do is an error before anything is built. Packages are seen from the
+// directory of the configuration.
+func (f *oneCheck) runNodes(c *cobra.Command, config configs.Config, dir string, args []string) error {
+	// The first thing that is wrong is told.
+	var wrong error
+	if len(args) > 0 {
+		wrong = errors.New("arguments after -- are of one program, and there are nodes: give each its args " +
+			"in the configuration")
+	}
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		if !nodesFlags[flag.Name] && wrong == nil {
+			wrong = fmt.Errorf("--%s cannot be used together with nodes: leave it out", flag.Name)
+		}
+	})
+	if wrong != nil {
+		return wrong
+	}
+	log := newLog(f.verbose)
+	defer log.Sync()
+	// There is no live view: what is told is a line each.
+	status := &progress{out: c.ErrOrStderr(), title: "nodes", bounds: config.Bounds, plain: true}
+	defer status.pause()
+	listener := status.listener(log)
+	result, err := check.Nodes(c.Context(), check.Request{Config: config, Tags: f.tags},
+		check.NodesDirectory(f.file, dir), listener)
+	// Nothing must be told between the lines of the result.
+	status.pause()
+	if err != nil {
+		return err
+	}
+	if err := text.WriteNodes(c.OutOrStdout(), result); err != nil {
+		return err
+	}
+	return verdictOf(result.Verdict)
 }

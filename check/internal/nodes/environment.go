@@ -1,0 +1,304 @@
+package nodes
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// environment answers for the other nodes in one execution of one node. It follows a local
+// skeleton: what arrives does so as soon as all before it has happened, and not before the script
+// has it read. It implements sut.Peers.
+type environment struct {
+	net      *network
+	node     int
+	script   []skeleton.Event
+	arrivals []skeleton.Arrival
+	// later: what the script does not take arrives only when all of it has happened.
+	later bool
+	// goesOn: what comes after the script is none the worse.
+	goesOn bool
+
+	// made is what the node has done so far.
+	made      []skeleton.Event
+	deviation int    // index of the first event of made that is not the script's; -1: there is none
+	done      []bool // of arrivals
+	// conns are all connections and listeners, by number, and dialled how many of them the node has
+	// opened.
+	conns   []*conn
+	dialled int
+	passed  bool // time has passed
+	err     error
+}
+
+// conn is a connection of a node, or a listener.
+type conn struct {
+	id       string // the same at both ends; "" for a listener
+	address  string // of a listener
+	other    int    // node
+	sent     hash   // of all that was sent
+	closed   bool
+	taken    int  // bytes
+	arrived  int  // bytes
+	ended    bool // the end of the stream has arrived
+	inFlight []chunk
+}
+
+// chunk is a part of a stream that was delivered: the send that it comes from, and where in the
+// stream it ends. Without data it is the end of the stream.
+type chunk struct {
+	send skeleton.Event
+	end  int
+	last bool
+}
+
+// hash is of all that was sent on a connection, so that equal labels mean equal streams.
+type hash [8]byte
+
+func (h *hash) add(data []byte) {
+	sum := sha256.Sum256(append(h[:], data...))
+	copy(h[:], sum[:])
+}
+
+// newEnvironment is that of an execution which has not begun.
+func newEnvironment(net *network, node int, script []skeleton.Event, arrivals []skeleton.Arrival,
+) *environment {
+	return &environment{net: net, node: node, script: script, arrivals: arrivals, deviation: -1,
+		done: make([]bool, len(arrivals))}
+}
+
+// Exchange implements sut.Peers. Each input but the passing of time is an event of the node. What
+// arrives because of it does so in the same transition, as with peers.
+func (n *environment) Exchange(in model.Input) (model.Answer, error) {
+	a := model.Answer{Conn: in.Conn}
+	switch in.Kind {
+	case model.Listen:
+		a.Conn = n.open(&conn{address: in.Addr})
+		n.make(skeleton.Event{Label: "listen " + in.Addr, To: skeleton.Nobody})
+	case model.Connect:
+		to, known := n.net.addresses[in.Addr]
+		if !known || to == n.node {
+			a.Refused = 111 // ECONNREFUSED: nobody is there
+			break
+		}
+		n.dialled++
+		id := fmt.Sprintf("%s#%d", n.net.names[n.node], n.dialled)
+		a.Conn = n.open(&conn{id: id, other: to})
+		n.make(skeleton.Event{Label: "connect " + id + " " + in.Addr, To: to})
+	case model.Send, model.Shutdown, model.Close:
+		n.give(in)
+	case model.Receive, model.Accept:
+		n.take(in)
+	case model.Pass:
+		// Nobody else can do anything about it: what they have sent is here.
+		n.passed = n.passed || in.Most > 0
+		a.Time = model.Time{Passed: in.Most, Idle: true}
+	}
+	// Connections that arrive now have the next numbers.
+	a.First = len(n.conns)
+	n.deliver(&a.Reaction)
+	// A server that only waits for connections is done when nobody comes any more.
+	if slices.Contains(n.done, false) && n.deviation < 0 {
+		a.Clients = 1
+	}
+	return a, n.err
+}
+
+// open adds a connection, and returns its number. Numbers are those of the execution. Ids are those
+// of the system: the k-th connection that a node opens, in the order of its events.
+func (n *environment) open(c *conn) int {
+	n.conns = append(n.conns, c)
+	return len(n.conns) - 1
+}
+
+// make notes an event, with the event before it. The script is left where the event is not the
+// script's, and then for good.
+func (n *environment) make(e skeleton.Event) {
+	e.Component, e.N = n.node, len(n.made)+1
+	if e.N > 1 {
+		e.Past = []skeleton.Name{{Component: n.node, N: e.N - 1}}
+	}
+	if beyond := e.N > len(n.script); n.deviation < 0 &&
+		(beyond && !n.goesOn || !beyond && !e.Equal(&n.script[e.N-1])) {
+		n.deviation = len(n.made)
+	}
+	n.made = append(n.made, e)
+}
+
+// give notes what the node sends. The kind is a part of what is hashed, so that an end of the
+// stream differs from no data.
+func (n *environment) give(in model.Input) {
+	c := n.conns[in.Conn]
+	if c.closed {
+		return
+	}
+	to := c.other
+	if c.id == "" {
+		to = skeleton.Nobody
+	}
+	c.closed = in.Kind == model.Close
+	c.sent.add(append([]byte(in.Kind.String()), in.Data...))
+	label := fmt.Sprintf("%s %s%s %x", in.Kind, c.id, c.address, c.sent)
+	n.net.data[label] = slices.Clone(in.Data)
+	n.make(skeleton.Event{Label: label, To: to})
+}
+
+// take notes what the node takes of what has arrived. A read takes bytes of one or several sends.
+// The event names the last of them: those before it on the connection are before it at the sender,
+// too.
+func (n *environment) take(in model.Input) {
+	c := n.conns[in.Conn]
+	e := skeleton.Event{To: skeleton.Nobody}
+	if c.taken += len(in.Data); in.Kind == model.Accept {
+		e.Label = "accept " + c.id
+		e.From, e.Got = c.inFlight[0].send.Name, c.inFlight[0].send.Label
+		c.inFlight = c.inFlight[1:]
+		n.make(e)
+		return
+	}
+	isEnd := len(in.Data) == 0
+	i := slices.IndexFunc(c.inFlight, func(k chunk) bool {
+		return k.last && isEnd || !isEnd && k.end >= c.taken
+	})
+	if i < 0 {
+		return // the end was read before, or it has closed the connection itself
+	}
+	e.Label = fmt.Sprintf("receive %s %d", c.id, c.taken)
+	if isEnd {
+		e.Label = "receive " + c.id + " EOF"
+	}
+	e.From, e.Got = c.inFlight[i].send.Name, c.inFlight[i].send.Label
+	if isEnd {
+		c.inFlight = nil
+	} else if c.inFlight = c.inFlight[i:]; c.inFlight[0].end == c.taken { // else a part is left
+		c.inFlight = c.inFlight[1:]
+	}
+	n.make(e)
+}
+
+// deliver has arrive what can. One arrival may make another one possible: data come after their
+// connection.
+func (n *environment) deliver(r *model.Reaction) {
+	for progress := true; progress && n.deviation < 0; {
+		progress = false
+		for i := range n.arrivals {
+			if !n.done[i] && n.arrives(&n.arrivals[i], r) {
+				n.done[i], progress = true, true
+			}
+		}
+	}
+	*r = r.Normal()
+}
+
+// arrives has one arrival reach the node, if it can now: what is before it has happened, its
+// connection is there, and the script does not want it later.
+func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
+	for _, before := range a.After {
+		if before.N > len(n.made) {
+			return false
+		}
+	}
+	kind, id, rest := fields(a.Send.Label)
+	if kind == "connect" {
+		return n.opened(a, id, rest, r)
+	}
+	at := slices.IndexFunc(n.conns, func(c *conn) bool { return c.id == id })
+	if at < 0 || n.waits(a.Send, "receive "+id+" ") || !n.first(a) {
+		return false
+	}
+	c, d := n.conns[at], model.Delivery{Conn: at}
+	k := chunk{send: a.Send}
+	if kind == "send" {
+		d.Data = n.net.data[a.Send.Label]
+		c.arrived += len(d.Data)
+		k.end = c.arrived
+	} else if d.End, k.last = model.EOF, true; c.ended {
+		return true // shut down before, and now closed
+	} else {
+		c.ended = true
+	}
+	c.inFlight = append(c.inFlight, k)
+	if !c.closed {
+		r.Deliveries = append(r.Deliveries, d)
+	}
+	return true
+}
+
+// first says whether the arrival is the next one of its stream: all that the same node has sent on
+// the connection before has arrived.
+func (n *environment) first(a *skeleton.Arrival) bool {
+	_, id, _ := fields(a.Send.Label)
+	for i := range n.arrivals {
+		b := &n.arrivals[i]
+		if _, other, _ := fields(b.Send.Label); other == id && !n.done[i] &&
+			b.Send.Component == a.Send.Component && b.Send.N < a.Send.N {
+			return false
+		}
+	}
+	return true
+}
+
+// opened has a connection of another node wait to be accepted, if the node listens.
+func (n *environment) opened(a *skeleton.Arrival, id, address string, r *model.Reaction) bool {
+	at := slices.IndexFunc(n.conns, func(c *conn) bool { return c.address == address && !c.closed })
+	if at < 0 || n.waits(a.Send, "accept ") {
+		return false
+	}
+	n.open(&conn{id: id, other: a.Send.Component, inFlight: []chunk{{send: a.Send}}})
+	r.Opened = append(r.Opened, at)
+	return true
+}
+
+// waits says whether the script wants something else to arrive first. The next event of the script
+// that takes something from the same stream says how much that is. Beyond the script nothing is
+// held back, unless later says so.
+func (n *environment) waits(send skeleton.Event, prefix string) bool {
+	for i := len(n.made); i < len(n.script); i++ {
+		if e := &n.script[i]; strings.HasPrefix(e.Label, prefix) {
+			// Connections are accepted in the order in which they arrive.
+			if prefix == "accept " {
+				if e.From == send.Name {
+					return false
+				}
+				if !n.isOpen(e.From) {
+					return true
+				}
+				continue
+			}
+			return send.N > e.From.N
+		}
+	}
+	return n.later && len(n.made) < len(n.script)
+}
+
+// isOpen says whether a connection has arrived.
+func (n *environment) isOpen(connect skeleton.Name) bool {
+	for i := range n.arrivals {
+		if n.arrivals[i].Send.Name == connect {
+			return n.done[i]
+		}
+	}
+	return false
+}
+
+// exit notes that the node is gone: its connections are closed, in the order of their numbers.
+// Those that it has not accepted are, too.
+func (n *environment) exit() {
+	for i, c := range n.conns {
+		if c.id != "" && !c.closed {
+			n.give(model.Input{Kind: model.Close, Conn: i})
+		}
+	}
+}
+
+// fields are the parts of a label: what is done, the connection, and what else there is. The label
+// of a listen has its address in the place of the connection.
+func fields(label string) (kind, id, rest string) {
+	kind, rest, _ = strings.Cut(label, " ")
+	id, rest, _ = strings.Cut(rest, " ")
+	return kind, id, rest
+}

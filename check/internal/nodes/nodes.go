@@ -1,0 +1,428 @@
+// Package nodes checks several programs together: each is explored by itself, against what the
+// others say to it (package explore/skeleton). Between them is a network of this package.
+//
+// An event of a node is what it sends, what it takes of what has arrived, a connect, a listen, an
+// accept, or a close. All events of a node are in one order, so its local skeleton is a list, which
+// is called the script here. An execution that follows a script gets what the others have sent.
+// Nothing else runs meanwhile: a node waits for nobody, and one worker at a time is busy.
+//
+// The same nodes with the same bounds do the same things in the same order.
+package nodes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Node is one of the programs.
+type Node struct {
+	// Name is the same for nobody else. It stands in reports, and in the names of connections.
+	Name string
+	// Program is what runs. Several nodes may have the same.
+	Program *sut.Program
+	Args    []string
+	// Listen is the address at which others reach it; empty: nowhere. A connect to it counts as
+	// made before the node listens.
+	Listen string
+}
+
+// Config says what to check, and within which bounds.
+type Config struct {
+	Nodes []Node
+	// Worker is for all of them; its Args and Environment are set by Run.
+	Worker sut.Options
+	// Executions bounds how many executions of single nodes there are; 0: there is no bound.
+	Executions int
+	Depth      int // transitions in an execution, at most; 0: no other bound than the log's
+}
+
+// Result is what was found.
+type Result struct {
+	// Verdict is Violated if there is a violation, whatever else there is.
+	Verdict   model.Verdict
+	Reason    string // of an unknown verdict; of a violation, what it may rest on
+	Counts    skeleton.Counts
+	Runs      int // executions of single nodes, of whatever use
+	Violation *Violation
+	Outcomes  []string // that nodes can have, each once, sorted
+}
+
+// Violation is an execution that one of the nodes should not have.
+type Violation struct {
+	// Node is the one that has it. The others may be as much to blame.
+	Node    string
+	Outcome model.Outcome
+	// Counterexample is the execution of that node; nil: it could not be run again.
+	Counterexample *report.Counterexample
+	Events         []Step // of all nodes, in an order that is possible
+}
+
+// Step is an interface event for people.
+type Step struct {
+	Node string
+	What string
+}
+
+// network is what nodes know of each other.
+type network struct {
+	// names are those of nodes, and addresses where they listen, by their place in Config.Nodes.
+	names     []string
+	addresses map[string]int
+	// data is what was sent, by label. Labels have a hash of all that was sent before, too, so none
+	// of them ever has other data.
+	data map[string][]byte
+}
+
+// explorer is one check.
+type explorer struct {
+	ctx     context.Context
+	config  Config
+	net     *network
+	system  *skeleton.System
+	workers []*sut.Worker
+	unwatch []func() bool // of the context, by worker
+	// schedules that have led to events of a node, by their key. They are tried first when a node
+	// is to come there again. What arrives may be other than it was, so they are a guess.
+	schedules map[string][]model.Action
+	runs      int
+	result    Result
+	unknown   string // why the verdict cannot be that it holds
+	never     error  // that a node does not listen
+}
+
+// errEnough ends the exploration: there is a violation, or a bound.
+var errEnough = errors.New("enough")
+
+// Run checks the nodes. It ends their workers. When the context's deadline has passed, the verdict
+// is unknown; a context that was cancelled is an error.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
+		schedules: map[string][]model.Action{},
+		net:       &network{addresses: map[string]int{}, data: map[string][]byte{}}}
+	for i, node := range c.Nodes {
+		x.net.names = append(x.net.names, node.Name)
+		if node.Listen == "" {
+			continue
+		}
+		if other, taken := x.net.addresses[node.Listen]; taken {
+			return nil, fmt.Errorf("nodes %s and %s both listen at %s: give each an address of its own",
+				c.Nodes[other].Name, node.Name, node.Listen)
+		}
+		x.net.addresses[node.Listen] = i
+	}
+	defer x.close()
+	if err := x.start(); err != nil {
+		return nil, err
+	}
+	// The oldest item comes first, so violations near the beginning are found early.
+	for work := x.system.Work(); len(work) > 0; work = x.system.Work() {
+		if err := x.do(work[0]); errors.Is(err, errEnough) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	r := &x.result
+	if r.Violation == nil && x.never != nil {
+		return nil, x.never
+	}
+	r.Counts, r.Runs = x.system.Counts(), x.runs
+	switch {
+	case r.Violation != nil:
+		r.Verdict = model.Violated
+	case x.unknown == "":
+		r.Verdict = model.Holds
+	}
+	r.Reason = x.unknown
+	slices.Sort(r.Outcomes)
+	r.Outcomes = slices.Compact(r.Outcomes)
+	return r, nil
+}
+
+// start starts a worker for each node. Each is told what the program takes, and asks before time
+// passes. Who has started some and not all is to close those.
+func (x *explorer) start() error {
+	for i, node := range x.config.Nodes {
+		o := x.config.Worker
+		o.Args, o.Processor = node.Args, i+1
+		o.Environment.Taken, o.Environment.PeerTime, o.Environment.Clients = true, true, 1
+		w, err := sut.Start(node.Program, o)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", node.Name, err)
+		}
+		x.workers = append(x.workers, w)
+		x.unwatch = append(x.unwatch, context.AfterFunc(x.ctx, w.Interrupt))
+	}
+	return nil
+}
+
+// close ends the workers, and what interrupts them.
+func (x *explorer) close() {
+	for i, w := range x.workers {
+		x.unwatch[i]()
+		w.Close()
+	}
+}
+
+// do does an item of work. Items do not depend on each other, but for what is known of schedules,
+// which only saves executions.
+func (x *explorer) do(item skeleton.Item) error {
+	if item.Component != skeleton.Completion {
+		return x.explore(item)
+	}
+	g, err := x.complete(item.Prefix)
+	switch {
+	case err != nil:
+		return err
+	case g == nil:
+		// All orders of the nodes were tried.
+		x.system.Impossible(item.Key)
+	default:
+		x.system.Completed(item.Key, g)
+	}
+	return nil
+}
+
+// maxRounds is how often a goroutine goes round a loop that waits, without any effect, while others
+// can go on.
+const maxRounds = 32
+
+// search runs executions of a node until one of them is enough, and reports whether it was. The
+// environment is new in each. The search is DPOR without bounds: what one exploration leaves out,
+// no other one would find.
+func (x *explorer) search(node int, environment func() *environment,
+	enough func(*environment, *sut.Log, model.Outcome) bool) (bool, error) {
+	search, err := explore.New(explore.Config{})
+	if err != nil {
+		return false, err
+	}
+	// It must not be that of another search: it goes on from its last log.
+	translator := translate.Translator{}
+	for schedule, more := search.Next(); more; schedule, more = search.Next() {
+		s := translator.Schedule(schedule)
+		s.Rounds = maxRounds
+		n := environment()
+		log, err := x.run(node, s, n)
+		if err != nil {
+			return false, err
+		}
+		execution, err := translator.Log(log, translate.SourceOf(x.workers[node]))
+		if err == nil {
+			err = search.Report(execution)
+		}
+		if err != nil {
+			return false, fmt.Errorf("node %s: %w", x.net.names[node], err)
+		}
+		// One that was given up says nothing: another one covers it.
+		if execution.Outcome != model.Redundant && enough(n, log, execution.Outcome) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// run runs one execution of a node. It notes what keeps the verdict from being that it holds, and
+// what the end of the node does to its connections.
+func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, error) {
+	if err := x.interrupted(); err != nil {
+		return nil, err
+	}
+	if x.runs++; x.config.Executions > 0 && x.runs > x.config.Executions {
+		x.unknown = fmt.Sprintf("the limit of %d executions of nodes was reached", x.config.Executions)
+		return nil, errEnough
+	}
+	s.Steps = x.config.Depth
+	log, err := x.workers[node].Run(s, n)
+	if err != nil {
+		if err := x.interrupted(); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("node %s: %w", x.net.names[node], err)
+	}
+	switch log.Outcome {
+	case sut.Refused:
+		return nil, fmt.Errorf("node %s cannot be checked: %s", x.net.names[node], log.Message)
+	case sut.StepLimit, sut.LogLimit, sut.OtherLimit, sut.RoundLimit:
+		x.unknown = cmp.Or(x.unknown, "executions of node "+x.net.names[node]+" were cut off: "+
+			cmp.Or(log.Message, log.Outcome.String()))
+	case sut.Deadlock, sut.Livelock, sut.Leaked, sut.Redundant:
+	default: // the process is gone, in whatever way
+		if !n.waiting(log) {
+			n.exit()
+		}
+	}
+	if n.passed {
+		x.unknown = cmp.Or(x.unknown, "timers of node "+x.net.names[node]+" have fired, and nodes do not "+
+			"have a common clock yet")
+	}
+	return log, nil
+}
+
+// interrupted says whether the exploration is to end, and how.
+func (x *explorer) interrupted() error {
+	err := x.ctx.Err()
+	if errors.Is(err, context.DeadlineExceeded) {
+		x.unknown = "the time limit was reached"
+		return errEnough
+	}
+	return err
+}
+
+// waiting says whether the node is a server that waits for others. That counts as an end, but its
+// process is still there, and so are its connections.
+func (n *environment) waiting(log *sut.Log) bool {
+	return log.Outcome == sut.Completed && slices.ContainsFunc(log.Events, func(e sut.Event) bool {
+		return e.Kind == sut.Pending && e.Operation == sut.Accept
+	})
+}
+
+// complete runs nodes in turns, each as far as it comes with what has arrived, until nobody goes
+// on. It returns nil if no execution begins like that.
+//
+// A node that has ended in the prefix makes no more events. Should it have to take something that
+// the others send now, its exploration has no execution with that skeleton, and finds the branch
+// that takes it (package skeleton).
+func (x *explorer) complete(prefix skeleton.Global) (skeleton.Global, error) {
+	g := slices.Clone(prefix)
+	offered := make([]int, len(g)) // what a node was offered when it ran last
+	for progress := true; progress; {
+		progress = false
+		for c := range g {
+			arrivals := g.Arrivals(c)
+			if prefix[c].Ended || offered[c] == 1+len(arrivals) {
+				continue
+			}
+			offered[c] = 1 + len(arrivals)
+			events, found, err := x.extend(c, g[c].Events, arrivals)
+			if err != nil || !found {
+				return nil, err
+			}
+			if progress = true; len(events) > len(g[c].Events) {
+				g[c].Events = events
+			}
+		}
+	}
+	for c := range g {
+		g[c].Ended = true
+	}
+	x.never = cmp.Or(x.never, x.neverListens(g))
+	return g, nil
+}
+
+// extend runs a node until it has made some events, and then as far as it comes.
+//
+// Two executions that make the same events may differ inside, so that one goes on where the other
+// one does not. Either will do: the exploration finds both.
+func (x *explorer) extend(node int, script []skeleton.Event, arrivals []skeleton.Arrival) (
+	events []skeleton.Event, found bool, err error) {
+	begin := func() *environment {
+		// What is new arrives after the script, so that what led there does so again.
+		n := newEnvironment(x.net, node, script, arrivals)
+		n.later, n.goesOn = true, true
+		return n
+	}
+	enough := func(n *environment, log *sut.Log, _ model.Outcome) bool {
+		if n.deviation >= 0 || len(n.made) < len(script) {
+			return false
+		}
+		events = slices.Clone(n.made)
+		x.schedules[keyOf(events)] = choices(log.Events)
+		return true
+	}
+	// Without a schedule all are tried, the one that the worker takes by itself first.
+	// Most often, what is known to lead there does so again.
+	if known, ok := x.schedules[keyOf(script)]; ok {
+		n := begin()
+		log, err := x.run(node, sut.Schedule{Prefix: known, Lenient: true, Rounds: maxRounds}, n)
+		if err != nil {
+			return nil, false, err
+		}
+		if enough(n, log, 0) {
+			return events, true, nil
+		}
+	}
+	found, err = x.search(node, begin, enough)
+	return events, found, err
+}
+
+// explore explores a node against what a skeleton says of the others. Executions that leave the
+// skeleton are branches. The first violation ends it, and everything else.
+//
+// An execution that has left the skeleton is not cut off there. To end it would disable what others
+// could have done, and the search does not know that as a dependence: it would then miss orders in
+// which another goroutine leaves the skeleton first.
+func (x *explorer) explore(item skeleton.Item) error {
+	var e skeleton.Exploration
+	script := item.Local.Events
+	begin := func() *environment { return newEnvironment(x.net, item.Component, script, item.Arrivals) }
+	_, err := x.search(item.Component, begin, func(n *environment, log *sut.Log, outcome model.Outcome) bool {
+		b := skeleton.Branch{Component: item.Component}
+		switch at := n.deviation; {
+		// It was run to its end without anything more arriving. Only what it did first counts.
+		case at >= 0:
+			event := n.made[at]
+			b.Before, b.Event = slices.Clone(n.made[:at]), &event
+			x.keep(slices.Clone(n.made[:at+1]), log)
+		// It has ended, or waits for ever, before it has done all.
+		case len(n.made) < len(script):
+			b.Before = slices.Clone(n.made)
+			x.keep(b.Before, log)
+		default:
+			e.Traces++
+			e.Outcomes = append(e.Outcomes, outcome.String())
+			x.judge(item, log, outcome)
+			return x.result.Violation != nil
+		}
+		e.Branches = append(e.Branches, b)
+		return false
+	})
+	if err != nil {
+		return err
+	}
+	x.result.Outcomes = append(x.result.Outcomes, e.Outcomes...)
+	switch v := x.result.Violation; {
+	case v != nil && v.Outcome == model.Deadlock && x.never != nil:
+		return x.never
+	case v != nil:
+		return errEnough
+	}
+	e.Branches = append(e.Branches, x.reorder(item)...)
+	x.system.Explored(item.Key, e)
+	return nil
+}
+
+// keep remembers what leads to some events. The first schedule that does is as good as any.
+func (x *explorer) keep(events []skeleton.Event, log *sut.Log) {
+	if key := keyOf(events); x.schedules[key] == nil {
+		x.schedules[key] = choices(log.Events)
+	}
+}
+
+// choices is the schedule that an execution followed. The clock advances by itself.
+func choices(events []sut.Event) (list []model.Action) {
+	for i := range events {
+		if e := &events[i]; e.Kind == sut.Stepped {
+			list = append(list, e.Action())
+		}
+	}
+	return list
+}
+
+// keyOf is the same for equal events of a node.
+func keyOf(events []skeleton.Event) string {
+	key := ""
+	for i := range events {
+		key += events[i].Label + "\n" + events[i].Got + "\n"
+	}
+	return key
+}

@@ -1,0 +1,186 @@
+package nodes
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// build builds the program of a package below the directory of examples.
+func build(t *testing.T, pkg string) *sut.Program {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	toolchain, err := sut.NewToolchain(t.Context(), ".", filepath.Join(cache, "tandem"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := "../../../examples/nodes"
+	if pkg == "./testdata/script" {
+		dir = "."
+	}
+	p, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: dir,
+		Package: pkg, Output: filepath.Join(t.TempDir(), "program")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestAccumulator: the example of Demeter's paper takes 14 executions for 18.
+func TestAccumulator(t *testing.T) {
+	r, err := Run(t.Context(), Config{Nodes: []Node{
+		{Name: "client", Program: build(t, "./accumulator/client")},
+		{Name: "primary", Program: build(t, "./accumulator/primary"), Listen: "127.0.0.1:7001"},
+		{Name: "secondary", Program: build(t, "./accumulator/secondary"), Listen: "127.0.0.1:7002"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != model.Holds || r.Counts.LocalTraces != 14 || r.Counts.GlobalTraces != 18 {
+		t.Errorf("%v: %+v", r.Verdict, r.Counts)
+	}
+}
+
+// TestCounter: an update is lost that one client by itself would never lose, and with the mistake
+// mended every order is fine.
+func TestCounter(t *testing.T) {
+	server, client := build(t, "./counter/server"), build(t, "./counter/client")
+	run := func(args ...string) *Result {
+		r, err := Run(t.Context(), Config{Nodes: []Node{
+			{Name: "server", Program: server, Listen: "127.0.0.1:7100"},
+			{Name: "one", Program: client, Args: args},
+			{Name: "two", Program: client, Args: args},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r := run()
+	if v := r.Violation; v == nil || v.Node != "server" || v.Outcome != model.Panicked {
+		t.Errorf("%v: %+v", r.Verdict, v)
+	}
+	if r := run("fixed"); r.Verdict != model.Holds {
+		t.Errorf("fixed: %v, %s", r.Verdict, r.Reason)
+	}
+}
+
+// TestWeb: a client and a server of net/http.
+func TestWeb(t *testing.T) {
+	r, err := Run(t.Context(), Config{Nodes: []Node{
+		{Name: "server", Program: build(t, "./web/server"), Listen: "127.0.0.1:7200"},
+		{Name: "client", Program: build(t, "./web/client")},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != model.Holds {
+		t.Errorf("%v: %s", r.Verdict, r.Reason)
+	}
+}
+
+// scripted are nodes that follow scripts: see testdata/script.
+func scripted(t *testing.T, scripts ...[]string) (*Result, error) {
+	t.Helper()
+	program := build(t, "./testdata/script")
+	var list []Node
+	for i, args := range scripts {
+		list = append(list, Node{Name: string(rune('a' + i)), Program: program, Args: args,
+			Listen: fmt.Sprintf("127.0.0.1:730%d", i)})
+	}
+	return Run(t.Context(), Config{Nodes: list})
+}
+
+// TestWaitForEachOther: nodes that wait for each other are in a deadlock.
+func TestWaitForEachOther(t *testing.T) {
+	r, err := scripted(t, []string{"listen :7300", "dial :7301", "read 1"},
+		[]string{"listen :7301", "dial :7300", "read 1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := r.Violation; v == nil || v.Outcome != model.Deadlock {
+		t.Errorf("%v: %+v", r.Verdict, v)
+	}
+}
+
+// TestNeverListens: a node that others connect to has to listen.
+func TestNeverListens(t *testing.T) {
+	_, err := scripted(t, []string{"dial :7301"}, nil)
+	if want := "node b never listens at 127.0.0.1:7301, where node a connects to it"; err == nil ||
+		err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestSameAddress: two nodes cannot have one address.
+func TestSameAddress(t *testing.T) {
+	_, err := Run(t.Context(), Config{Nodes: []Node{{Name: "a", Listen: "127.0.0.1:1"},
+		{Name: "b", Listen: "127.0.0.1:1"}}})
+	if want := "nodes a and b both listen at 127.0.0.1:1: give each an address of its own"; err == nil ||
+		err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestPartOfStream: of two writes, a read finds the first one or both. Each is found to be wrong by
+// a node that does not expect it.
+func TestPartOfStream(t *testing.T) {
+	for _, unexpected := range []string{"1", "2"} {
+		r, err := scripted(t, []string{"dial :7301", "write x", "write y"},
+			[]string{"listen :7301", "accept", "read 9", "not " + unexpected})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := r.Violation; v == nil || v.Outcome != model.Panicked {
+			t.Errorf("nobody reads %s bytes: %v", unexpected, r.Verdict)
+		}
+	}
+	r, err := scripted(t, []string{"dial :7301", "write x", "write y"},
+		[]string{"listen :7301", "accept", "read 9", "not 0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != model.Holds || r.Counts.Skeletons != 2 {
+		t.Errorf("%v, %+v", r.Verdict, r.Counts)
+	}
+}
+
+// TestTime: what timers do is not known without a common clock.
+func TestTime(t *testing.T) {
+	r, err := scripted(t, []string{"dial :7301", "sleep", "write x"},
+		[]string{"listen :7301", "accept", "read 1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != model.Unknown || !strings.Contains(r.Reason, "common clock") {
+		t.Errorf("%v: %s", r.Verdict, r.Reason)
+	}
+}
+
+// TestDeterministic: the same nodes give the same numbers, and the same counterexample.
+func TestDeterministic(t *testing.T) {
+	var first *Result
+	for range 5 {
+		r, err := scripted(t, []string{"dial :7302", "write x"}, []string{"dial :7302", "write y"},
+			[]string{"listen :7302", "accept", "read 1", "accept", "read 1", "not 1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = r
+		}
+		if d := cmp.Diff(first, r); d != "" {
+			t.Fatalf("(-first +again)\n%s", d)
+		}
+	}
+}

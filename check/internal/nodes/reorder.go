@@ -1,0 +1,171 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// reorder lists the branches that are the network's: connections come to a listener in another
+// order, or less has arrived when a node reads. The node takes what comes, so nobody has to be run
+// to know that it can.
+func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
+	script := item.Local.Events
+	taken := map[string]int{} // bytes of each connection, before the event
+	for k := range script {
+		e := script[k]
+		other := func(label string, send *skeleton.Event) {
+			event := e
+			event.Label, event.From, event.Got = label, send.Name, send.Label
+			list = append(list,
+				skeleton.Branch{Component: item.Component, Before: script[:k], Event: &event})
+		}
+		kind, id, _ := fields(e.Label)
+		switch kind {
+		// Whoever has connected by then may be the next.
+		case "accept":
+			_, _, address := fields(e.Got)
+			for i := range item.Arrivals {
+				a := &item.Arrivals[i]
+				if what, id, at := fields(a.Send.Label); what == "connect" && at == address &&
+					a.Send.Name != e.From && happened(a.After, k) && !takes(script[:k], a.Send.Name) {
+					other("accept "+id, &a.Send)
+				}
+			}
+		// Each send that the read takes may have been the last one that had arrived.
+		case "receive":
+			var total int
+			if _, err := fmt.Sscan(strings.TrimPrefix(e.Label, "receive "+id+" "), &total); err != nil {
+				continue // the end of the stream
+			}
+			end := 0
+			for _, send := range x.stream(item.Arrivals, id) {
+				if end += len(x.net.data[send.Label]); end > taken[id] && end < total {
+					other(fmt.Sprintf("receive %s %d", id, end), send)
+				}
+			}
+			taken[id] = total
+		}
+	}
+	return list
+}
+
+// happened says whether all these events are among the first k.
+func happened(after []skeleton.Name, k int) bool {
+	return !slices.ContainsFunc(after, func(n skeleton.Name) bool { return n.N > k })
+}
+
+// takes says whether one of some events takes what was sent. A connection is accepted once, so a
+// branch must not accept it again.
+func takes(events []skeleton.Event, sent skeleton.Name) bool {
+	return slices.ContainsFunc(events, func(e skeleton.Event) bool { return e.From == sent })
+}
+
+// stream lists the sends on a connection to a node, in order.
+func (x *explorer) stream(arrivals []skeleton.Arrival, id string) (sends []*skeleton.Event) {
+	for i := range arrivals {
+		if what, of, _ := fields(arrivals[i].Send.Label); what == "send" && of == id {
+			sends = append(sends, &arrivals[i].Send)
+		}
+	}
+	slices.SortFunc(sends, func(a, b *skeleton.Event) int { return a.N - b.N })
+	return sends
+}
+
+// judge notes a violation. Only an execution that has made all events of its skeleton is judged:
+// then what has arrived is all that ever does, and a deadlock is one.
+func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome) {
+	if !outcome.Violation() || x.result.Violation != nil {
+		return
+	}
+	v := &Violation{Node: x.net.names[item.Component], Outcome: outcome}
+	if shown := x.show(item, log); shown != nil {
+		v.Counterexample = narrate.Counterexample(x.config.Nodes[item.Component].Program, shown, nil, nil)
+	}
+	for _, s := range x.system.Skeletons() {
+		if slices.EqualFunc(s.Global[item.Component].Events, item.Local.Events,
+			func(a, b skeleton.Event) bool { return a.Equal(&b) }) {
+			v.Events = x.steps(s.Global)
+			break
+		}
+	}
+	x.result.Violation = v
+}
+
+// show runs a violation once more, with everything noted that people want to see; nil: it could not
+// be run.
+//
+// The search has run it without what reports need, such as the stacks of a data race, since noting
+// that costs time.
+func (x *explorer) show(item skeleton.Item, log *sut.Log) *sut.Log {
+	s := sut.Schedule{Prefix: choices(log.Events), Show: &sut.Show{Watch: log.Race.First()}}
+	n := newEnvironment(x.net, item.Component, item.Local.Events, item.Arrivals)
+	shown, err := x.workers[item.Component].Run(s, n)
+	if err != nil {
+		return nil
+	}
+	return shown
+}
+
+// steps puts the events of all nodes into an order that is possible: a node goes on until it takes
+// what was not sent yet. So there are few switches from lane to lane.
+func (x *explorer) steps(g skeleton.Global) (list []Step) {
+	at := make([]int, len(g))
+	for progress := true; progress; {
+		progress = false
+		for c := range g {
+			for ; at[c] < len(g[c].Events); at[c]++ {
+				e := &g[c].Events[at[c]]
+				if e.From.N > at[e.From.Component] && e.From.N > 0 {
+					break
+				}
+				list = append(list, Step{x.net.names[c], x.words(e)})
+				progress = true
+			}
+		}
+	}
+	return list
+}
+
+// words says what an event is. Data are cut, and may be of any kind: whoever prints the words
+// quotes what is not printable.
+func (x *explorer) words(e *skeleton.Event) string {
+	kind, id, rest := fields(e.Label)
+	switch kind {
+	case "send":
+		return fmt.Sprintf("sends on %s: %.80q", id, x.net.data[e.Label])
+	case "receive":
+		if rest == "EOF" {
+			return "finds the end of " + id
+		}
+		return fmt.Sprintf("receives on %s, up to byte %s", id, rest)
+	case "connect":
+		return fmt.Sprintf("connects as %s to %s", id, rest)
+	case "listen":
+		return "listens at " + id
+	case "shutdown":
+		return "shuts down " + id
+	}
+	return kind + "s " + id
+}
+
+// neverListens is the error of a node that is connected to and does not listen.
+func (x *explorer) neverListens(g skeleton.Global) error {
+	for c := range g {
+		for i := range g[c].Events {
+			e := &g[c].Events[i]
+			kind, _, address := fields(e.Label)
+			if kind == "connect" && !slices.ContainsFunc(g[e.To].Events,
+				func(l skeleton.Event) bool { return l.Label == "listen "+address }) {
+				return fmt.Errorf("node %s never listens at %s, where node %s connects to it",
+					x.net.names[e.To], address, x.net.names[c])
+			}
+		}
+	}
+	return nil
+}

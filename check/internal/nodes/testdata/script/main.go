@@ -1,0 +1,44 @@
+// Command script does what its arguments say, one after the other, on the connection that it has
+// opened or accepted last.
+package main
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func main() {
+	var l net.Listener
+	var conn net.Conn
+	var err error
+	n := 0
+	// Each argument is a verb, and perhaps what it is about.
+	for _, step := range os.Args[1:] {
+		what, with, _ := strings.Cut(step, " ")
+		switch what {
+		case "listen":
+			l, err = net.Listen("tcp", "127.0.0.1"+with)
+		case "accept":
+			conn, err = l.Accept()
+		case "dial":
+			conn, err = net.Dial("tcp", "127.0.0.1"+with)
+		case "write":
+			_, err = conn.Write([]byte(with))
+		case "read":
+			size, _ := strconv.Atoi(with)
+			n, err = conn.Read(make([]byte, size))
+		case "not":
+			if strconv.Itoa(n) == with {
+				panic("read " + with + " bytes")
+			}
+		case "sleep":
+			time.Sleep(time.Second)
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+}
