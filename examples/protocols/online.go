@@ -84,6 +84,9 @@ func (l live) row(runs int, progress io.Writer) (string, error) {
 		if !r.Happened {
 			predicted++
 		}
+		if predicted == 1 && !r.Happened {
+			fmt.Fprintf(progress, "\n%s\n", r.Violation.Chart)
+		}
 		elapsed, searching = append(elapsed, r.Elapsed.Seconds()), append(searching, r.Searching.Seconds())
 		snapshots = append(snapshots, float64(r.Snapshots))
 		steps = append(steps, float64(r.Violation.Steps))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tandem-mc/tandem/examples/protocols/onepaxos"
 	"github.com/tandem-mc/tandem/examples/protocols/twophase"
 	"github.com/tandem-mc/tandem/protocol"
 )
@@ -103,6 +105,40 @@ func TestReadme(t *testing.T) {
 	err = replaceTable(file, "x", tableBegins, tableEnds)
 	if err == nil || !strings.Contains(err.Error(), "lacks") {
 		t.Errorf("error %v; want one that says what is missing", err)
+	}
+}
+
+// logs notes what a test says.
+type logs struct{ failed, logged string }
+
+func (*logs) Helper()                             {}
+func (l *logs) Logf(format string, args ...any)   { l.logged += fmt.Sprintf(format, args...) }
+func (l *logs) Errorf(format string, args ...any) { l.failed += fmt.Sprintf(format, args...) }
+func (l *logs) Fatalf(format string, args ...any) { l.Errorf(format, args...) }
+
+// TestSnapshot: a violation that was predicted in a system that runs is repeated from its snapshot,
+// by way of a file, and has the same chart.
+func TestSnapshot(t *testing.T) {
+	l := systems()[1]
+	r, err := l.run(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := r.Snapshot.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := l.config().Model.Load(data, onepaxos.Propose{}, onepaxos.TakeOver{}, onepaxos.Replace{},
+		onepaxos.Lead{}, onepaxos.Change{}, onepaxos.Last{}, onepaxos.Prepare{}, onepaxos.Promise{},
+		onepaxos.Accept{}, onepaxos.Learn{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said logs
+	protocol.Replay(&said, m, r.Violation.Run)
+	if !strings.Contains(said.failed, "violated: at most one value is learned") ||
+		!strings.Contains(said.failed, r.Violation.Chart) {
+		t.Errorf("%s\n%s; want the chart\n%s", said.failed, said.logged, r.Violation.Chart)
 	}
 }
 

@@ -60,6 +60,8 @@ type Config struct {
 	// states, it is a second and DefaultStates for a search.
 	Depths []int
 	Search protocol.Options
+	// Global has Search.Search decide which search it is. Else it is Local.
+	Global bool
 	// Watch is called after each snapshot was searched, by one goroutine; nil: it is not.
 	Watch func(Result)
 }
@@ -74,8 +76,8 @@ const (
 	defaultTime = time.Second
 )
 
-// DefaultDepths returns the bounds on the depth of searches if none are given. The search is Local,
-// so they are those of chains of events that need each other.
+// DefaultDepths returns the bounds on the depth of searches if none are given. In a local search
+// they are those of chains of events that need each other.
 func DefaultDepths() []int { return []int{2, 4, 6, 8, 10} }
 
 // Result is what was found so far.
@@ -137,7 +139,7 @@ func (c *Config) check() error {
 	if c.Search.States == 0 {
 		c.Search.States = DefaultStates
 	}
-	if c.Search.Search == protocol.BreadthFirst {
+	if !c.Global {
 		c.Search.Search = protocol.Local
 	}
 	if c.Depths == nil {

@@ -114,6 +114,17 @@ func TestHappened(t *testing.T) {
 	}
 }
 
+// TestGlobal: a search from a snapshot may be breadth-first, with a shortest way to what is wrong.
+func TestGlobal(t *testing.T) {
+	m := purses(1, 2)
+	m.Nodes[0].(*purse).Fill = func(p *purse, env *protocol.Env) { p.Tokens -= 3 }
+	r, err := Run(t.Context(), Config{Model: m, Every: time.Microsecond, Pace: time.Hour, Global: true})
+	if err != nil || r.Violation == nil || r.Violation.Steps != 1 || r.Happened || r.Searches != 1 ||
+		!strings.Contains(r.String(), "predicted after 1 more steps: no debts") {
+		t.Fatalf("%v, error %v; want a debt after one step", r, err)
+	}
+}
+
 // TestStopped: the end of the context ends the run, without an error.
 func TestStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
