@@ -19,7 +19,7 @@ type Options struct {
 	// Reduce leaves out orders of steps that make no difference: partial-order reduction by
 	// stubborn sets. Verdicts stay the same; runs need not be shortest any more. What is
 	// independent of what follows from the local search, which comes first. Local is reduced
-	// anyway.
+	// anyway. If that search is too large, nothing is left out (Result.Whole).
 	Reduce bool
 	// Without leaves out parts of the reduction, to see what they are worth.
 	Without Split
@@ -66,7 +66,8 @@ const (
 	// Local goes through the local states of each node, over one network that only grows (LMC,
 	// section 4). Where their combinations could violate a property, it searches for a run. It is
 	// for models whose properties have small views: then few combinations are left, or none. It
-	// knows no Eventually, and has no end where the number of a node's local states has no bound.
+	// knows no Eventually. Where the number of a node's local states has no bound over that
+	// network, the search is BreadthFirst after all (Result.Whole).
 	Local
 )
 
@@ -109,6 +110,9 @@ type Result struct {
 	Verdict Verdict
 	// Reason says why the verdict is unknown.
 	Reason string
+	// Whole says why the search was breadth-first or not reduced after all, and went through all
+	// global states; empty if it did as it was told.
+	Whole string
 	// Violation is a run to what is wrong; nil if there is none, and of properties that no run has
 	// reached.
 	Violation *Violation
@@ -138,6 +142,9 @@ func (r *Result) String() string {
 	}
 	fmt.Fprintf(&b, "; %d states, %d transitions, depth %d, %d handlers run, %v", r.States, r.Transitions,
 		r.Depth, r.Handlers, r.Elapsed.Round(time.Millisecond))
+	if r.Whole != "" {
+		b.WriteString("; not reduced: " + r.Whole)
+	}
 	return b.String()
 }
 
@@ -161,35 +168,35 @@ func Check(m *Model, o Options) (*Result, error) {
 		return nil, err
 	}
 	start := time.Now()
+	whole := ""
 	switch {
 	case o.Search > Local:
 		return nil, fmt.Errorf("there is no %v: choose one of the constants", o.Search)
 	case o.Search == Local:
-		return checkLocally(machine, o, start)
-	}
-	c := newConfig(machine)
-	c.DepthFirst, c.Depth, c.Workers = o.Search == DepthFirst, o.Depth, o.Workers
-	if c.Workers <= 0 {
-		c.Workers = runtime.GOMAXPROCS(0)
-	}
-	if c.DepthFirst {
-		c.Workers = 1
-	}
-	bounds := newBounds(o, start)
-	c.Stop = bounds.stop
-	if o.Reduce && m.Faults.Partitions != 0 {
+		r, err := checkLocally(machine, o, start)
+		if err != nil || r.Reason != endless {
+			return r, err
+		}
+		whole = endless
+	case o.Reduce && m.Faults.Partitions != 0:
 		return nil, fmt.Errorf("a partition is dependent on all else: leave out Reduce, or partitions")
 	}
-	if o.Reduce {
-		if reason, err := reduce(machine, &c, o.Without, bounds); err != nil || reason != "" {
+	bounds := newBounds(o, start)
+	c := newSearch(machine, o, bounds)
+	if o.Reduce && whole == "" {
+		switch reason, err := reduce(machine, &c, o.Without, bounds); {
+		case err != nil || reason != "" && reason != endless:
 			return &Result{Reason: reason}, err
+		case reason == endless:
+			// What no run reaches is forgotten.
+			whole, c = endless, newSearch(machine, o, bounds)
 		}
 	}
 	found, err := global.Search(c)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Progress: progress(found.Progress, start), Reason: found.Reason}
+	r := &Result{Progress: progress(found.Progress, start), Reason: found.Reason, Whole: whole}
 	r.Locals, r.Messages, r.Handlers = c.Table.Sizes()
 	r.Unreached = machine.judge.unreached(found.Reached)
 	if found.Violation != nil {
@@ -230,6 +237,20 @@ func reduce(m *machine, c *global.Config, without Split, b *bounds) (reason stri
 		WholeSenders: without&ReplySplit != 0, WholeQuorums: without&QuorumSplit != 0,
 	}).Select
 	return "", nil
+}
+
+// newSearch is a search through all global states.
+func newSearch(m *machine, o Options, b *bounds) global.Config {
+	c := newConfig(m)
+	c.DepthFirst, c.Depth, c.Workers, c.Stop = o.Search == DepthFirst, o.Depth, o.Workers, b.stop
+	if c.Workers <= 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	// A stack is that of one.
+	if c.DepthFirst {
+		c.Workers = 1
+	}
+	return c
 }
 
 // newConfig is a search without bounds.

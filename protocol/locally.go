@@ -60,11 +60,24 @@ func checkLocally(m *machine, o Options, start time.Time) (*Result, error) {
 	return r, nil
 }
 
+// mostEvents is how many events a fixpoint may have without a bound on the depth. Over a network
+// that never loses what was sent, a number such as a ballot may grow for ever, though not in a run.
+// Endless is the reason then.
+const (
+	mostEvents = 1 << 17
+	endless    = "the local search has met 131,072 pairs of a local state and an event"
+)
+
 // explore computes the fixpoint of a search within its bounds. A depth of zero is no bound.
 func explore(c *global.Config, b *bounds, depth int) (f *local.Fixpoint, reason string, err error) {
 	return local.Explore(local.Config{
 		Table: c.Table, Nodes: c.Nodes, Crashes: c.Faults.Crashes != 0, Depth: depth,
-		Stop: func(int) string { return b.stop(global.Progress{}) },
+		Stop: func(events int) string {
+			if depth == 0 && events >= mostEvents {
+				return endless
+			}
+			return b.stop(global.Progress{})
+		},
 	})
 }
 

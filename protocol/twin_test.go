@@ -299,6 +299,25 @@ func TestLocalFailures(t *testing.T) {
 	wantSearchError(t, parted, Options{Reduce: true}, "a partition is dependent on all else")
 }
 
+// TestEndless: where the local search has no end, all global states are searched, and the result
+// says so. A message arrives once in a run, and any number of times in the local search.
+func TestEndless(t *testing.T) {
+	count := func(c *counter, e *Env, message any) {
+		if c.N++; message == "go" {
+			e.Send(1, "one more")
+		}
+	}
+	n := func(_ ID, node Node) int { return node.(*counter).N }
+	m := &Model{Nodes: []Node{&counter{Most: 1, On: count}, &counter{On: count}},
+		Properties: []Property{Always("at most one each", n, func(v []int) bool { return v[0]+v[1] < 3 })}}
+	for _, o := range []Options{{Search: Local}, {Reduce: true}} {
+		r, err := Check(m, o)
+		if err != nil || r.Verdict != Holds || r.States != 3 || !strings.Contains(r.String(), "131,072") {
+			t.Errorf("%+v: %v, error %v; want 3 states, not reduced", o, r, err)
+		}
+	}
+}
+
 // failsAtStart is a node that fails at once.
 type failsAtStart struct{}
 

@@ -60,6 +60,9 @@ func consensus() []experiment {
 		{name: "Paxos, 3 nodes, one proposal",
 			paper: "LMC: B-DFS 157,332 transitions, 1,514 s",
 			model: func() *protocol.Model { return paxos.Model(3, 1) }},
+		{name: "Paxos, 3 nodes, two proposals", isLong: true,
+			paper: "LMC: B-DFS to depth 20, LMC to depth 39 of 68, in hours",
+			model: func() *protocol.Model { return paxos.Model(3, 2) }},
 		{name: "1Paxos, the wrong increment", isViolated: true,
 			paper: "LMC: found online after 225 s",
 			model: func() *protocol.Model {
@@ -232,6 +235,9 @@ func (e *experiment) time() time.Duration {
 // are none if it is still about local states.
 func cell(r *protocol.Result) string {
 	s := grouped(r.States) + " states, " + seconds(r.Elapsed)
+	if r.Whole != "" {
+		s += ", whole"
+	}
 	switch {
 	case r.Violation != nil:
 		s = grouped(r.Violation.Steps) + " steps: " + s

@@ -51,6 +51,8 @@ func TestVerdicts(t *testing.T) {
 		{protocol.Result{Verdict: protocol.Unknown, Progress: protocol.Progress{States: 1200,
 			Elapsed: time.Minute}}, "> 1,200 states, 60 s"},
 		{protocol.Result{Progress: protocol.Progress{Elapsed: time.Minute}}, "no end"},
+		{protocol.Result{Verdict: protocol.Holds, Whole: "why", Progress: protocol.Progress{States: 3,
+			Elapsed: time.Second}}, "3 states, 1.00 s, whole"},
 		{protocol.Result{Violation: &protocol.Violation{Steps: 7}, Verdict: protocol.Violated,
 			Progress: protocol.Progress{States: 999, Elapsed: 1234 * time.Millisecond}},
 			"7 steps: 999 states, 1.23 s"},

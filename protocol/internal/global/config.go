@@ -50,10 +50,11 @@ type Progress struct {
 	Bytes       int64 // of the visited states
 }
 
-// shards is into how many parts the visited states are divided.
+// shards is into how many parts the visited states are divided. With few parts, workers wait for
+// each other; with many, their batches do not stay in the cache of a processor.
 func (c *Config) shards() int {
 	if c.Workers > 1 {
-		return 64
+		return min(8*c.Workers, 64)
 	}
 	return 1
 }
