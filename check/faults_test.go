@@ -90,6 +90,10 @@ func TestFaults(t *testing.T) {
 			"well refused after 0s completed: close",
 			"late after 1m0s well completed: close", "well unanswered after 2m7s completed: close",
 		}},
+		{"idle", 1, []string{ // nothing is under way when it fails
+			"idle completed: ", "idle completed: close", "lost by end completed: close",
+			"lost by reset completed: close", "refused completed: ", "unanswered completed: ",
+		}},
 		{"half", 1, []string{
 			"end completed: close", "end completed: ping,close", "late completed: ", "late completed: ping",
 			"piend completed: ping,close", "pilate completed: ping", "ping completed: ping,close",

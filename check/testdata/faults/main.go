@@ -28,6 +28,7 @@ var scenarios = map[string]func(){
 		fmt.Print(answers)
 	},
 	"share":     func() { fmt.Print(share()) },
+	"idle":      func() { fmt.Print(idle()) },
 	"datagrams": func() { fmt.Print(datagrams(time.Second)) },
 	"patient":   func() { fmt.Print(datagrams(0)) },
 	"crowd": func() {
@@ -60,6 +61,26 @@ func share() string {
 		return kind(err)
 	}
 	return string(b[:n])
+}
+
+// idle has a goroutine wait for what a peer never sends.
+func idle() string {
+	conn, err := net.Dial("tcp", "127.0.0.1:7777")
+	if err != nil {
+		return kind(err)
+	}
+	defer conn.Close()
+	lost := make(chan error, 1)
+	go func() {
+		_, err := conn.Read(make([]byte, 9))
+		lost <- err
+	}()
+	select {
+	case err := <-lost:
+		return "lost by " + kind(err)
+	case <-time.After(time.Minute):
+		return "idle"
+	}
 }
 
 // datagrams sends texts and then reads what comes back, until nothing more does for a while; or all of them,

@@ -186,6 +186,15 @@ func tandemSocketBefore(op uint8, fd uintptr, q *socketQueue, want int32) {
 	t.begun, t.begunOn = op, fd
 }
 
+// tandemBegun reports whether tandemSocketBefore was the point of an operation that is about to go
+// on.
+//
+//go:linkname tandemBegun syscall.tandemBegun
+func tandemBegun(op uint8, fd uintptr) bool {
+	t := &getg().tandem
+	return t.begun == op && t.begunOn == fd
+}
+
 // tandemShort chooses whether a read or write moves less than it could, where that is asked for.
 // Like a fault it is a transition in all executions, whatever others have chosen before.
 //

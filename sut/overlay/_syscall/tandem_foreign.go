@@ -31,7 +31,7 @@ var tandemForeign []*tandemEndpoint // connections to peers, and listeners for t
 
 // setForeign makes e number so and so. It is not, once it is closed.
 func (e *tandemEndpoint) setForeign(number uint32) {
-	e.number, e.foreign = number, true
+	e.number, e.foreign, e.ofPeer = number, true, true
 	for int(number) >= len(tandemForeign) {
 		tandemForeign = append(tandemForeign, nil)
 	}

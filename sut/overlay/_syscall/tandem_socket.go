@@ -47,6 +47,9 @@ func tandemSocketPoint(op uint8, fd uintptr, q *socketQueue, want int32)
 //go:linkname tandemSocketBefore
 func tandemSocketBefore(op uint8, fd uintptr, q *socketQueue, want int32)
 
+//go:linkname tandemBegun
+func tandemBegun(op uint8, fd uintptr) bool
+
 //go:linkname tandemShort
 func tandemShort(fd uintptr, q *socketQueue, direction uint32) bool
 
@@ -84,6 +87,7 @@ type tandemEndpoint struct {
 	waiting   []*tandemEndpoint // connected, to be accepted; beyond backlog they are not told yet
 
 	foreign bool // connected to a peer, or the peers can connect
+	ofPeer  bool // foreign, or it was before it failed
 	number  uint32
 	// What the peer sends does not arrive, and from the next operation on nothing else does.
 	mute  bool

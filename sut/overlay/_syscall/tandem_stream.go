@@ -32,12 +32,28 @@ func tandemBefore(fd int, write bool, n int) {
 	switch {
 	case e.isMessages() || tandemIsRaw():
 	case !write && e.in != nil && !e.listening:
+		e.mayFail()
 		tandemSocketBefore(opSocketRead, uintptr(fd), &e.in.queue, 0)
 	case write && e.foreign:
 		tandemSocketBefore(opSocketWrite, uintptr(fd), nil, 0)
 	case write && e.out != nil:
 		tandemSocketBefore(opBufferWrite, uintptr(fd), &e.out.queue, int32(e.roomFor(n)))
 	}
+}
+
+// mayFail chooses whether a connection to a peer fails at a read, and how. It can fail while
+// nothing is under way, so there is such a choice before each read. A connection that has failed
+// has it too: whether it has is not to change which transitions there are.
+func (e *tandemEndpoint) mayFail() (fault uint32) {
+	if !e.ofPeer {
+		return 0
+	}
+	fault = tandemFault(faultsOfRead, faultKinds, e.spared, nil) // what goes well commutes with all else
+	if fault == 0 || !e.foreign || e.mute {
+		return 0
+	}
+	e.fail(opFault, fault)
+	return fault
 }
 
 // roomFor is how much room a write of n bytes waits for.
@@ -50,20 +66,24 @@ func (e *tandemEndpoint) roomFor(n int) int {
 
 // readStream serves a read from a connection or pipe.
 func (e *tandemEndpoint) readStream(fd int, p []byte, flags int) (int, Errno) {
+	// Whether the connection fails is chosen before the read waits. A try does not wait: then it is
+	// chosen only where there is something to read.
+	asked := flags&MSG_PEEK != 0 || tandemBegun(opSocketRead, uintptr(fd))
+	tries := flags&MSG_DONTWAIT != 0 || tandemIsRaw()
 	switch {
 	case e.in == nil && e.domain == 0:
 		return 0, EBADF
 	case e.in == nil || e.listening:
 		return 0, ENOTCONN
-	case !tandemWait(opSocketRead, fd, &e.in.queue, 0, flags):
+	case !asked && !tries:
+		e.mayFail()
+	}
+	if !tandemWait(opSocketRead, fd, &e.in.queue, 0, flags) {
 		return 0, EAGAIN
 	}
 	e.in.queue.awaited = false
-	if e.foreign && len(e.in.stream) > e.in.head && flags&MSG_PEEK == 0 {
-		if fault := tandemFault(faultsOfRead, faultKinds, e.spared, &e.in.queue); fault != 0 {
-			e.fail(opFault, fault)
-			return e.readStream(fd, p, flags)
-		}
+	if !asked && tries && len(e.in.stream) > e.in.head && e.mayFail() == faultSilence {
+		return 0, EAGAIN
 	}
 	if len(p) > 1 && len(e.in.stream)-e.in.head > 1 && tandemShort(uintptr(fd), &e.in.queue, 0) {
 		p = p[:1]
