@@ -11,6 +11,18 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "node" {
+		node(nil, os.Args[2:])
+		return
+	}
+	if len(os.Args) > 1 && os.Args[1] == "together" {
+		var scripts [][]string
+		for _, script := range os.Args[2:] {
+			scripts = append(scripts, strings.Fields(script))
+		}
+		together(scripts)
+		return
+	}
 	var l net.Listener
 	var conn net.Conn
 	var err error

@@ -1,0 +1,105 @@
+package nodes
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestTogether: random clients and a server have the same verdict as nodes, and as goroutines of
+// one program, which is explored as any program is.
+func TestTogether(t *testing.T) {
+	const systems, most = 150, 3000
+	program := build(t, "./testdata/script")
+	count := map[model.Verdict]int{}
+	for seed := uint64(0); count[model.Holds]+count[model.Violated] < systems; seed++ {
+		scripts := randomScripts(rand.New(rand.NewPCG(seed, 3)))
+		want, ended := runTogether(t, program, scripts, most)
+		if !ended {
+			continue
+		}
+		c := Config{Executions: 20 * most}
+		for i, script := range scripts {
+			node := Node{Name: string(rune('a' + i)), Program: program,
+				Args: append([]string{"node"}, strings.Fields(script)...)}
+			if i == 0 {
+				node.Listen = "127.0.0.1:7300"
+			}
+			c.Nodes = append(c.Nodes, node)
+		}
+		r, err := Run(t.Context(), c)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
+		}
+		if r.Verdict != want {
+			t.Fatalf("seed %d: as nodes %v (%s), together %v\n%q", seed, r.Verdict, r.Reason, want, scripts)
+		}
+		count[want]++
+	}
+	t.Log(count)
+	if len(count) < 2 {
+		t.Error("all have the same verdict")
+	}
+}
+
+// randomScripts are those of a server and its clients: see testdata/script/together.go.
+func randomScripts(r *rand.Rand) (scripts []string) {
+	clients := 1 + r.IntN(2)
+	read := []string{"x", "y", "xy", "yx", "xx", "yy", "-"}
+	steps := func() string {
+		all := []string{"wx", "wy", "r1", "r9"}
+		var list []string
+		for range 1 + r.IntN(2) {
+			list = append(list, all[r.IntN(len(all))])
+		}
+		return strings.Join(append(list, read[r.IntN(len(read))]), " ")
+	}
+	scripts = append(scripts, "serve "+strings.Repeat("c", clients)+" "+steps())
+	for range clients {
+		scripts = append(scripts, "dial "+steps())
+	}
+	return scripts
+}
+
+// runTogether explores the scripts in one program. It gives up beyond a number of executions.
+func runTogether(t *testing.T, program *sut.Program, scripts []string, most int) (model.Verdict, bool) {
+	t.Helper()
+	w, err := sut.Start(program, sut.Options{Args: append([]string{"together"}, scripts...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	search, err := explore.New(explore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	translator := translate.Translator{}
+	for n := 0; ; n++ {
+		schedule, more := search.Next()
+		switch {
+		case !more:
+			return model.Holds, true
+		case n == most:
+			return model.Unknown, false
+		}
+		log, err := w.Run(translator.Schedule(schedule), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		execution, err := translator.Log(log, translate.SourceOf(w))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if execution.Outcome.Violation() {
+			return model.Violated, true
+		}
+		if err := search.Report(execution); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
