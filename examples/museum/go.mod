@@ -1,0 +1,3 @@
+module example.com/museum
+
+go 1.26.0
