@@ -253,9 +253,13 @@ func (n *narrator) step(goroutine int, e *sut.Event, index int) {
 			s.Operation = "none of theirs is due before the clock advances"
 		}
 	}
-	at, ok := n.own(e)
+	by := n.performs(e, index)
+	at, ok := n.own(by)
 	if ok {
-		s.Source, s.Function, s.Library = shortSource(at), at.Function, n.library(e)
+		s.Source, s.Function, s.Library = shortSource(at), at.Function, n.library(by)
+	}
+	if e.Operation == sut.NetworkFault && e.Alternative() != 0 {
+		s.Library = "" // what fails is not folded
 	}
 	// Where a goroutine begins, or has been given to a method Go, its own place says nothing.
 	if g := n.result.Goroutines[goroutine]; g.Created != "" &&
@@ -273,6 +277,22 @@ func (n *narrator) step(goroutine int, e *sut.Event, index int) {
 	if e.Operation.HasArms() {
 		n.last[goroutine] = performed{operation: e.Operation, source: n.source(e.PC), pc: e.PC}
 	}
+}
+
+// performs is the event whose place is that of a step. Whether the network fails is chosen inside
+// the standard library, for the operation that comes next: of that, the caller is known.
+func (n *narrator) performs(e *sut.Event, index int) *sut.Event {
+	if at, ok := n.program.Position(e.PC); e.Operation != sut.NetworkFault || e.Open != 0 || !ok ||
+		n.program.IsOwn(at) || n.program.Module(at) != "" {
+		return e
+	}
+	for i := index + 1; i < len(n.log.Events); i++ {
+		next := &n.log.Events[i]
+		if next.Kind == sut.Stepped && next.Subject == e.Subject && next.Operation != sut.NetworkFault {
+			return next
+		}
+	}
+	return e
 }
 
 // goesOn says with what a goroutine goes on that has been blocked in it. After an operation that
