@@ -107,7 +107,7 @@ func (g Global) substitute(b Branch) (next Global, fits bool) {
 	}
 	if e := b.Event; e.receives() {
 		sent := next.find(e.From)
-		if sent == nil || sent.Label != e.Got || sent.To != b.Component || next.received(e.From) {
+		if sent == nil || sent.Label != e.Got || sent.To != b.Component || next.received(e) {
 			return nil, false
 		}
 	}
@@ -148,10 +148,13 @@ func (g Global) find(n Name) *Event {
 	return nil
 }
 
-// received says whether something was received that was sent.
-func (g Global) received(sent Name) bool {
+// received says whether the same was received before of what was sent. A send can be received in
+// parts, whose labels differ.
+func (g Global) received(r *Event) bool {
 	return slices.ContainsFunc(g, func(l Local) bool {
-		return slices.ContainsFunc(l.Events, func(e Event) bool { return e.From == sent })
+		return slices.ContainsFunc(l.Events, func(e Event) bool {
+			return e.From == r.From && e.Label == r.Label
+		})
 	})
 }
 

@@ -123,3 +123,26 @@ func TestAccumulatorGrows(t *testing.T) {
 		t.Log(line)
 	}
 }
+
+// TestParts: what was sent is received in parts, so a second receive of it fits. The same receive
+// does not.
+func TestParts(t *testing.T) {
+	sent := Event{Name: Name{0, "out", 1}, Label: "xy", To: 1}
+	receive := func(n int, label string) Event {
+		e := Event{Name: Name{1, "in", n}, Label: label, To: Nobody, From: sent.Name, Got: "xy"}
+		if n > 1 {
+			e.Past = []Name{{1, "in", n - 1}}
+		}
+		return e
+	}
+	first, second, again := receive(1, "1"), receive(2, "2"), receive(2, "1")
+	g := Global{{Events: []Event{sent}, Ended: true}, {Events: []Event{first}, Ended: true}}
+	for _, c := range []struct {
+		event Event
+		fits  bool
+	}{{second, true}, {again, false}} {
+		if _, fits := g.substitute(Branch{1, []Event{first}, &c.event}); fits != c.fits {
+			t.Errorf("%s: fits is %v", c.event.Label, fits)
+		}
+	}
+}
