@@ -57,7 +57,8 @@ func WriteNodes(w io.Writer, n *report.Nodes) error {
 		p.Heading("Assumptions")
 		for _, line := range []string{
 			"a connect waits until the node listens; it is never refused",
-			"a write to a connection that the other side has closed succeeds, and is lost",
+			"a timer fires only when its node can do nothing else",
+			"a write arrives whole, and never waits for who reads",
 			"the network loses no connection, and no node crashes",
 		} {
 			p.Print("  " + line)

@@ -137,6 +137,9 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, x.never
 	}
 	r.Counts, r.Runs = x.system.Counts(), x.runs
+	if r.Violation == nil && x.unknown == "" {
+		x.unknown = x.limits()
+	}
 	switch {
 	case r.Violation != nil:
 		r.Verdict = model.Violated

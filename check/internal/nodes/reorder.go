@@ -12,8 +12,8 @@ import (
 )
 
 // reorder lists the branches that are the network's: connections come to a listener in another
-// order, or less has arrived when a node reads. The node takes what comes, so nobody has to be run
-// to know that it can.
+// order, or less has arrived when a node reads, or more. The node takes what comes, so nobody has
+// to be run to know that it can.
 func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 	script := item.Local.Events
 	taken := map[string]int{} // bytes of each connection, before the event
@@ -37,16 +37,18 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 					other("accept "+id, &a.Send)
 				}
 			}
-		// Each send that the read takes may have been the last one that had arrived.
+		// Each send that the read takes may have been the last one that had arrived. And what the
+		// other node can have sent by then may have arrived, too: who reads little cannot take it.
 		case "receive":
 			var total int
 			if _, err := fmt.Sscan(strings.TrimPrefix(e.Label, "receive "+id+" "), &total); err != nil {
 				continue // the end of the stream
 			}
 			end := 0
-			for _, send := range x.stream(item.Arrivals, id) {
-				if end += len(x.net.data[send.Label]); end > taken[id] && end < total {
-					other(fmt.Sprintf("receive %s %d", id, end), send)
+			for _, a := range x.stream(item.Arrivals, id) {
+				end += len(x.net.data[a.Send.Label])
+				if end > taken[id] && end != total && happened(a.After, k) {
+					other(fmt.Sprintf("receive %s %d", id, end), &a.Send)
 				}
 			}
 			taken[id] = total
@@ -67,13 +69,13 @@ func takes(events []skeleton.Event, sent skeleton.Name) bool {
 }
 
 // stream lists the sends on a connection to a node, in order.
-func (x *explorer) stream(arrivals []skeleton.Arrival, id string) (sends []*skeleton.Event) {
+func (x *explorer) stream(arrivals []skeleton.Arrival, id string) (sends []*skeleton.Arrival) {
 	for i := range arrivals {
 		if what, of, _ := fields(arrivals[i].Send.Label); what == "send" && of == id {
-			sends = append(sends, &arrivals[i].Send)
+			sends = append(sends, &arrivals[i])
 		}
 	}
-	slices.SortFunc(sends, func(a, b *skeleton.Event) int { return a.N - b.N })
+	slices.SortFunc(sends, func(a, b *skeleton.Arrival) int { return a.Send.N - b.Send.N })
 	return sends
 }
 
