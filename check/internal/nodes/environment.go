@@ -3,6 +3,7 @@ package nodes
 import (
 	"crypto/sha256"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -244,13 +245,25 @@ func (n *environment) first(a *skeleton.Arrival) bool {
 
 // opened has a connection of another node wait to be accepted, if the node listens.
 func (n *environment) opened(a *skeleton.Arrival, id, address string, r *model.Reaction) bool {
-	at := slices.IndexFunc(n.conns, func(c *conn) bool { return c.address == address && !c.closed })
+	at := slices.IndexFunc(n.conns, func(c *conn) bool { return reaches(c.address, address) && !c.closed })
 	if at < 0 || n.waits(a.Send, "accept ") {
 		return false
 	}
 	n.open(&conn{id: id, other: a.Send.Component, inFlight: []chunk{{send: a.Send}}})
 	r.Opened = append(r.Opened, at)
 	return true
+}
+
+// reaches says whether a listener takes connections to an address: its own one, or any with its
+// port if it listens everywhere.
+func reaches(listener, address string) bool {
+	l, err := netip.ParseAddrPort(listener)
+	if err != nil || !l.Addr().IsUnspecified() {
+		return listener == address
+	}
+	// That of IPv6 takes those of IPv4, too.
+	a, err := netip.ParseAddrPort(address)
+	return err == nil && a.Port() == l.Port() && (l.Addr().Is6() || a.Addr().Is4())
 }
 
 // waits says whether the script wants something else to arrive first. The next event of the script

@@ -122,6 +122,20 @@ func TestNeverListens(t *testing.T) {
 	}
 }
 
+// TestEverywhere: who listens at a port only is reached at that of the node.
+func TestEverywhere(t *testing.T) {
+	for _, address := range []string{":7301", "0.0.0.0:7301"} {
+		r, err := scripted(t, []string{"dial :7301", "write x"},
+			[]string{"everywhere " + address, "accept", "read 1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != model.Holds {
+			t.Errorf("%s: %v, %s", address, r.Verdict, r.Reason)
+		}
+	}
+}
+
 // TestSameAddress: two nodes cannot have one address.
 func TestSameAddress(t *testing.T) {
 	_, err := Run(t.Context(), Config{Nodes: []Node{{Name: "a", Listen: "127.0.0.1:1"},

@@ -163,7 +163,10 @@ func (x *explorer) neverListens(g skeleton.Global) error {
 			e := &g[c].Events[i]
 			kind, _, address := fields(e.Label)
 			if kind == "connect" && !slices.ContainsFunc(g[e.To].Events,
-				func(l skeleton.Event) bool { return l.Label == "listen "+address }) {
+				func(l skeleton.Event) bool {
+					kind, at, _ := fields(l.Label)
+					return kind == "listen" && reaches(at, address)
+				}) {
 				return fmt.Errorf("node %s never listens at %s, where node %s connects to it",
 					x.net.names[e.To], address, x.net.names[c])
 			}

@@ -33,6 +33,8 @@ func main() {
 		switch what {
 		case "listen":
 			l, err = net.Listen("tcp", "127.0.0.1"+with)
+		case "everywhere":
+			l, err = net.Listen("tcp", with)
 		case "accept":
 			conn, err = l.Accept()
 		case "dial":
