@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -178,6 +179,8 @@ func Check(m *Model, o Options) (*Result, error) {
 			return r, err
 		}
 		whole = endless
+	case o.Reduce && len(machine.exchanges) > 0:
+		return nil, errAlike
 	case o.Reduce && m.Faults.Partitions != 0:
 		return nil, fmt.Errorf("a partition is dependent on all else: leave out Reduce, or partitions")
 	}
@@ -194,7 +197,7 @@ func Check(m *Model, o Options) (*Result, error) {
 	}
 	found, err := global.Search(c)
 	if err != nil {
-		return nil, err
+		return nil, likeness{machine}.explainAsymmetry(err)
 	}
 	r := &Result{Progress: progress(found.Progress, start), Reason: found.Reason, Whole: whole}
 	r.Locals, r.Messages, r.Handlers = c.Table.Sizes()
@@ -207,6 +210,10 @@ func Check(m *Model, o Options) (*Result, error) {
 	r.conclude()
 	return r, nil
 }
+
+// errAlike is of searches that know no symmetry.
+var errAlike = errors.New("a local or reduced search knows no alike nodes: leave out Reduce or Local, or " +
+	"Alike of the model")
 
 // conclude sets the verdict.
 func (r *Result) conclude() {
@@ -250,6 +257,7 @@ func newSearch(m *machine, o Options, b *bounds) global.Config {
 	if c.DepthFirst {
 		c.Workers = 1
 	}
+	c.Alike = likeness{m}.alikeConfig(c.Table)
 	return c
 }
 

@@ -36,6 +36,9 @@ const anyView = ^uint32(0)
 
 // checkLocally is Check with the search Local.
 func checkLocally(m *machine, o Options, start time.Time) (*Result, error) {
+	if len(m.exchanges) > 0 {
+		return nil, errAlike
+	}
 	if m.judge.has(eventually) {
 		return nil, fmt.Errorf("a local search looks at no ends of runs: check properties made by " +
 			"Eventually " +

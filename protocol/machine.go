@@ -25,6 +25,9 @@ type machine struct {
 	begun   []table.Effect // of a system that runs already: what takes the place of the starts
 	judge   *judge
 	runs    atomic.Int64 // of handlers
+	// exchanges are those of alike nodes; renamed is what was tried with them, and might have been.
+	exchanges []swap
+	renamed   atomic.Int64
 }
 
 // newMachine checks a model, and images its nodes.
@@ -36,6 +39,7 @@ func newMachine(m *Model) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	images.SetRenamed(reflect.TypeFor[ID]())
 	machine := &machine{model: m, images: images, judge: newJudge(m)}
 	for i, node := range m.Nodes {
 		state, err := machine.imageOf(node)
@@ -57,7 +61,8 @@ func newMachine(m *Model) (*machine, error) {
 	}
 	// Functions of the nodes are known now. One that comes later may hold state.
 	images.Seal()
-	return machine, nil
+	machine.exchanges = likeness{machine}.swaps()
+	return machine, likeness{machine}.auditStart()
 }
 
 // localState is a local state: a node, with what is kept beside it.
@@ -77,18 +82,9 @@ func (m *machine) imageOf(node Node) ([]byte, error) {
 
 // encode writes whether the node is down, its timers, and the node.
 func (m *machine) encode(l localState) ([]byte, error) {
-	// The first byte says whether the node is down, the second how many timers are set.
-	state := []byte{0}
-	if l.down {
-		state[0] = 1
-	}
-	state = binary.AppendUvarint(state, uint64(len(l.timers)))
-	for _, t := range l.timers {
-		state = append(binary.AppendUvarint(state, uint64(len(t))), t...)
-	}
 	// The node comes last, so its image needs no length.
 	node, err := m.imageOf(l.node)
-	return append(state, node...), err
+	return append(encodeHead(l), node...), err
 }
 
 // decode makes a new node.
@@ -130,26 +126,37 @@ func (m *machine) Run(call table.Call) (effects []table.Effect, quorums uint64, 
 	// What a quorum transition waits for, or what comes to a node that is down, stays under way.
 	if call.Kind == table.Deliver {
 		quorums, isDown, err := m.waiting(call)
+		if err == nil && (quorums != 0 || isDown) {
+			err = likeness{m}.auditWaiting(call, quorums, isDown)
+		}
 		if err != nil || quorums != 0 || isDown {
 			return nil, quorums, err
 		}
 	}
+	if effects, err = m.runAll(call, true); err == nil {
+		err = likeness{m}.auditAlike(call, effects)
+	}
+	return effects, 0, err
+}
+
+// runAll runs a handler once for each way to choose. A sample runs again if it is audited.
+func (m *machine) runAll(call table.Call, isAudited bool) (effects []table.Effect, err error) {
 	for plan := []int(nil); ; {
 		effect, env, err := m.run(call, plan)
 		// Each way to choose may be a sample.
-		if err == nil && m.isSample() {
+		if err == nil && isAudited && m.isSample() {
 			err = m.audit(call, plan, effect)
 		}
 		if err != nil {
-			return nil, 0, fmt.Errorf("%s, %s: %w", m.model.name(call.Node), m.describeCall(call), err)
+			return nil, fmt.Errorf("%s, %s: %w", m.model.name(call.Node), m.describeCall(call), err)
 		}
 		effects = append(effects, effect)
 		if len(effects) > maxOutcomes {
-			return nil, 0, fmt.Errorf("%s, %s: more than %d ways to choose: use smaller ranges in Choose",
+			return nil, fmt.Errorf("%s, %s: more than %d ways to choose: use smaller ranges in Choose",
 				m.model.name(call.Node), m.describeCall(call), maxOutcomes)
 		}
 		if plan = nextPlan(env); plan == nil {
-			return effects, 0, nil
+			return effects, nil
 		}
 	}
 }
@@ -346,6 +353,14 @@ func (m *machine) Enough(call table.Call) (bool, error) {
 
 // Describe is that of table.Handlers.
 func (m *machine) Describe(node int, state []byte) (d table.Description, err error) {
+	if d, err = m.describe(node, state); err == nil {
+		err = likeness{m}.auditDescription(node, state, d)
+	}
+	return d, err
+}
+
+// describe looks at a local state.
+func (m *machine) describe(node int, state []byte) (d table.Description, err error) {
 	l, err := m.decode(node, state)
 	if err != nil {
 		return d, err

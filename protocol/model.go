@@ -19,6 +19,11 @@ type Model struct {
 	Network Network
 	// Faults are those that may happen in one run. The zero value is none.
 	Faults Faults
+	// Alike are sets of nodes that differ in nothing but their IDs, such as the acceptors of Paxos.
+	// Of states that differ only in which of them is which, one is visited. It needs IDs in nodes,
+	// messages, timers and actions to be of type ID, in the keys of maps as well, and properties
+	// that name none of these nodes. A sample of handlers and properties is tested for that.
+	Alike [][]ID
 	// Properties are what must hold.
 	Properties []Property
 	// Constants are pointers to what never changes, such as a logger or a configuration. They are
@@ -105,7 +110,7 @@ func (m *Model) check() error {
 			return fmt.Errorf("a timer of node %d: it has no method Timeout, so give it one", i)
 		}
 	}
-	return nil
+	return m.checkAlike()
 }
 
 // name is what a node is called.

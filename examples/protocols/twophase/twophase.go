@@ -45,8 +45,9 @@ type (
 
 // Transaction is the transaction manager. It has the ID 0.
 type Transaction struct {
-	Decision Decision
-	Prepared []bool // by ID of the resource manager
+	Resources int // how many there are
+	Decision  Decision
+	Prepared  map[protocol.ID]bool
 }
 
 // Receive takes note of a resource manager that is prepared, as long as nothing is decided.
@@ -61,7 +62,7 @@ func (t *Transaction) Actions() []any {
 	if t.Decision != Working {
 		return nil
 	}
-	if slices.Contains(t.Prepared[1:], false) {
+	if len(t.Prepared) < t.Resources {
 		return []any{Decide{false}}
 	}
 	return []any{Decide{false}, Decide{true}}
@@ -112,7 +113,7 @@ func (r *Resource) Act(env *protocol.Env, action any) {
 // Model has so many resource managers. Messages arrive any number of times, or never.
 func Model(resources int) *protocol.Model {
 	m := &protocol.Model{
-		Nodes:   []protocol.Node{&Transaction{Prepared: make([]bool, resources+1)}},
+		Nodes:   []protocol.Node{&Transaction{Resources: resources, Prepared: map[protocol.ID]bool{}}},
 		Names:   []string{"manager"},
 		Network: protocol.Duplicating,
 		Properties: []protocol.Property{
@@ -126,6 +127,15 @@ func Model(resources int) *protocol.Model {
 		m.Names = append(m.Names, "resource "+string(rune('A'+i)))
 	}
 	return m
+}
+
+// Resources are the resource managers of a model, which are alike: for Model.Alike.
+func Resources(n int) [][]protocol.ID {
+	set := make([]protocol.ID, n)
+	for i := range set {
+		set[i] = protocol.ID(i + 1)
+	}
+	return [][]protocol.ID{set}
 }
 
 // decision is the view of the properties.

@@ -90,7 +90,11 @@ func (w *byteWorker) visit(step Step) error {
 		return w.end(&finding{violation, w.at, &failed}, "", nil)
 	}
 	// A handler has returned, or none has run.
-	w.packed = w.config.pack(w.packed[:0], &w.next)
+	chosen, err := w.choose(&w.next)
+	if err != nil {
+		return err
+	}
+	w.packed = w.config.pack(w.packed[:0], chosen)
 	at, isNew, err := w.set.Insert(w.packed, w.at)
 	if err != nil {
 		return err

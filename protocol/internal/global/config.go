@@ -1,6 +1,9 @@
 package global
 
-import "github.com/tandem-mc/tandem/protocol/internal/table"
+import (
+	"github.com/tandem-mc/tandem/protocol/internal/alike"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
+)
 
 // Config says what to search, and how far.
 type Config struct {
@@ -25,6 +28,9 @@ type Config struct {
 	// already is expanded in full. So no transition is put off for ever in a cycle (Bosnacki,
 	// Holzmann: "Improving Spin's Partial-Order Reduction for Breadth-First Search", SPIN 2005).
 	Proviso bool
+	// Alike are nodes that can be exchanged; nil: there are none. Of states that differ in their
+	// names only, one is visited. Not with Select and Within.
+	Alike *alike.Config
 	// DepthFirst searches with a stack, with one worker.
 	DepthFirst bool
 	// Depth bounds the steps of a run. Zero is no bound.

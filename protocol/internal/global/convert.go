@@ -10,8 +10,8 @@ import (
 // newForm returns the narrowest form that will do: vectors, or else bytes. Log is that of the bits
 // of a counter, to base 2.
 func newForm(c *Config, log uint) form {
-	// Channels are no sets, and a partition changes all nodes at once.
-	if c.Ordered || c.Faults.Partitions != 0 {
+	// Channels are no sets. A partition changes all nodes at once, and so do other names of nodes.
+	if c.Ordered || c.Faults.Partitions != 0 || c.Alike != nil {
 		return newByteForm(c)
 	}
 	for _, newForm := range []func(*Config, uint) (form, bool){newVectorForm[[1]uint64],

@@ -64,7 +64,14 @@ func (w *worker) insertFirst(locals []table.Local, sent []table.Message) error {
 		}
 		w.next.messages = sent
 	}
-	at, isNew, err := w.form.add(&w.next, space.None)
+	chosen, err := w.choose(&w.next)
+	if err != nil {
+		return err
+	}
+	at, isNew, err := w.form.add(chosen, space.None)
+	if w.metFirst != nil && err == nil {
+		return w.metFirst(at)
+	}
 	if err != nil || !isNew {
 		return err
 	}

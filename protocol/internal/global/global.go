@@ -208,6 +208,9 @@ func (s *search) newWorker() *worker {
 	w := &worker{search: s, named: map[string]bool{}}
 	w.expander = expander{config: s.Config, reader: table.NewReader(s.Table)}
 	w.arrivable = w.canArrive
+	if s.Alike != nil {
+		w.alike = newChosen(s.Config)
+	}
 	return w
 }
 

@@ -25,40 +25,93 @@ func (w *worker) run(f *finding) (*Violation, error) {
 	}
 	slices.Reverse(states)
 	// The first state is not reached by a step.
-	w.config.unpack(&w.cur, states[0])
-	v.First, v.Start = slices.Clone(w.cur.locals), slices.Clone(states[0])
-	for i := range states[1:] {
-		step, err := w.stepBetween(states[i], states[i+1])
-		if err != nil {
+	from, err := w.startOf(states[0])
+	if err != nil {
+		return nil, err
+	}
+	w.config.unpack(&w.cur, from)
+	v.First, v.Start = slices.Clone(w.cur.locals), slices.Clone(from)
+	for _, to := range states[1:] {
+		var step *Step
+		if step, from, err = w.stepBetween(from, to); err != nil {
 			return nil, err
 		}
 		v.Steps = append(v.Steps, *step)
 	}
 	if f.step != nil {
+		if f.step, err = w.failingStep(from, f.step); err != nil {
+			return nil, err
+		}
 		v.Steps = append(v.Steps, *f.step)
 	}
 	return &v, nil
 }
 
-// stepBetween is the first step that leads from one state to another.
-func (w *worker) stepBetween(from, to []byte) (*Step, error) {
-	var found *Step
+// stepBetween is the first step that leads from one state to another, or to one that differs from
+// it in the names of alike nodes. It returns that one, too.
+func (w *worker) stepBetween(from, to []byte) (found *Step, at []byte, err error) {
+	err = w.stepFrom(from, func(s Step) (bool, error) {
+		// Steps that fail lead to no state.
+		if s.Outcome != nil && s.Outcome.Failure != "" {
+			return false, nil
+		}
+		chosen, err := w.choose(&w.next)
+		if err != nil || !bytes.Equal(w.config.pack(nil, chosen), to) {
+			return false, err
+		}
+		found, at = &s, w.config.pack(nil, &w.next)
+		return true, nil
+	})
+	return found, at, err
+}
+
+// startOf is a state in which a run begins, and for which a state is visited.
+func (w *worker) startOf(visited []byte) (start []byte, err error) {
+	if w.alike == nil {
+		return visited, nil
+	}
+	starts := w.starts
+	defer func() { w.metFirst, w.starts = nil, starts }()
+	w.metFirst = func(at space.Ref) error {
+		w.form.look(at, &w.cur)
+		if start == nil && bytes.Equal(w.config.pack(nil, &w.cur), visited) {
+			start = w.config.pack(nil, &w.next)
+		}
+		return nil
+	}
+	return start, w.first()
+}
+
+// failingStep is a step from a state that fails like one from the state that was visited for it.
+func (w *worker) failingStep(from []byte, like *Step) (found *Step, err error) {
+	if w.alike == nil {
+		return like, nil
+	}
+	// The text may name a node, so any failure of such an event will do.
+	err = w.stepFrom(from, func(s Step) (bool, error) {
+		found = &s
+		return s.Outcome != nil && s.Outcome.Failure != "" && s.Kind == like.Kind, nil
+	})
+	return found, err
+}
+
+// stepFrom visits the steps from a state until one is the right one.
+func (w *worker) stepFrom(from []byte, isIt func(Step) (bool, error)) error {
 	w.config.unpack(&w.cur, from)
 	err := w.expand(func(s Step) error {
-		// Steps that fail lead to no state.
-		if s.Outcome != nil && s.Outcome.Failure != "" || !bytes.Equal(w.config.pack(nil, &w.next), to) {
-			return nil
+		found, err := isIt(s)
+		if found && err == nil {
+			err = errEnded
 		}
-		found = &s
-		return errEnded
+		return err
 	})
-	if found == nil && err == nil {
-		err = errors.New("a state is not reached from the one that is said to come before it")
+	switch {
+	case err == nil:
+		return errors.New("a state is not reached from the one that is said to come before it")
+	case errors.Is(err, errEnded):
+		return nil
 	}
-	if found != nil {
-		err = nil
-	}
-	return found, err
+	return err
 }
 
 // Walk walks through states one step after the other: for replays, and for people.
@@ -66,8 +119,8 @@ type Walk struct{ w *worker }
 
 // NewWalk returns a Walk that stands nowhere.
 func NewWalk(c Config) *Walk {
-	// A walk has few states, so one shard is enough.
-	c.Workers = 1
+	// A walk has few states, so one shard is enough. Its runs are real ones, with all names.
+	c.Workers, c.Alike = 1, nil
 	s := &search{Config: &c, form: newByteForm(&c)}
 	return &Walk{s.newWorker()}
 }

@@ -24,6 +24,9 @@ type worker struct {
 	leadsOn  bool  // one of them leads to a state that is to be expanded
 	// arrivable is what canArrive is as a function, made once.
 	arrivable func(int) bool
+	alike     *chosen // nil: all states are visited as they are
+	// metFirst is called for each state at the start, whether it is new or not; it may be nil.
+	metFirst func(space.Ref) error
 	// reached is called for each new state; it may be nil.
 	reached func(space.Ref)
 	// isAgain says of a state that was visited before whether it has to be expanded again.
@@ -95,7 +98,11 @@ func (w *worker) judgeEnd() error {
 	if w.steps != 0 || w.JudgeEnd == nil {
 		return nil
 	}
-	if property := w.JudgeEnd(w.classesOf(&w.cur)); property >= 0 {
+	property := w.JudgeEnd(w.classesOf(&w.cur))
+	if err := w.compareEnd(&w.cur, property); err != nil {
+		return err
+	}
+	if property >= 0 {
 		return w.end(&finding{Violation: Violation{Property: property}, at: w.at}, "", nil)
 	}
 	return nil
@@ -117,6 +124,9 @@ func (w *worker) judgeState(at space.Ref, s *state) error {
 		return nil
 	}
 	j := w.Judge(classes)
+	if err := w.compare(s, j); err != nil {
+		return err
+	}
 	if j.Reached != 0 {
 		w.search.reached.Or(j.Reached)
 	}

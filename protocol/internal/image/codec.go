@@ -26,15 +26,17 @@ type encoding struct {
 	// groupList is memory that is shared in part; it is empty in the first pass.
 	groupList []group
 	// inKey says that what is encoded is a part of a map's key.
-	inKey bool
-	err   error
-	path  string // to where the error is
+	inKey    bool
+	renaming *Renaming // nil: names stay
+	err      error
+	path     string // to where the error is
 }
 
 // reset forgets the value before. Memory is kept.
 func (e *encoding) reset(out []byte) {
 	clear(e.regions)
-	*e = encoding{images: e.images, out: out, regions: e.regions, extents: e.extents[:0]}
+	*e = encoding{images: e.images, out: out, regions: e.regions, extents: e.extents[:0],
+		renaming: e.renaming}
 }
 
 // fail notes the first error.
@@ -131,14 +133,14 @@ func (m *Images) compile(t reflect.Type) *codec {
 	case reflect.String:
 		c.encode, c.decode = encodeString, decodeString
 	default:
-		compileNumber(c)
+		compileNumber(c, t == m.renamed)
 	}
 	return c
 }
 
 // compileNumber is for all kinds that are a fixed number of bytes. Their size is that of memory but
 // for integers, which are written shorter.
-func compileNumber(c *codec) {
+func compileNumber(c *codec, isName bool) {
 	switch t := c.typ; t.Kind() {
 	case reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
 		// All bits count: programs can tell negative zero from zero.
@@ -156,8 +158,11 @@ func compileNumber(c *codec) {
 		c.decode = func(d *decoding, p unsafe.Pointer) { *(*bool)(p) = d.uint()&1 != 0 }
 	case reflect.Int:
 		c.encode = func(e *encoding, p unsafe.Pointer) {
-			e.out = binary.AppendVarint(e.out,
-				int64(*(*int)(p)))
+			n := *(*int)(p)
+			if r := e.renaming; r != nil && isName && n >= 0 && n < len(r.To) {
+				n = r.To[n]
+			}
+			e.out = binary.AppendVarint(e.out, int64(n))
 		}
 		c.decode = func(d *decoding, p unsafe.Pointer) { *(*int)(p) = int(unzigzag(d.uint())) }
 	case reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:

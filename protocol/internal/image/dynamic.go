@@ -3,6 +3,7 @@ package image
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"unsafe"
@@ -83,6 +84,10 @@ func compileMap(m *Images, c *codec) {
 			k.Index(i).SetIterKey(iter)
 			w.Index(i).SetIterValue(iter)
 		}
+		if e.renaming != nil && e.renaming.IsMask {
+			encodeMasked(e, key, value, k, w)
+			return
+		}
 		for _, x := range key.sorted(e, k) {
 			e.out = append(e.out, x.key...)
 			value.encode(e, w.Index(x.index).Addr().UnsafePointer())
@@ -93,6 +98,25 @@ func compileMap(m *Images, c *codec) {
 		}
 	}
 	c.decode = func(d *decoding, p unsafe.Pointer) { decodeMap(d, p, c, key, value) }
+}
+
+// encodeMasked writes entries whose keys may have become equal. Each is encoded as if there were no
+// other, and they are sorted as a whole. So which one a map hands out first does not matter.
+func encodeMasked(e *encoding, key, value *codec, keys, values reflect.Value) {
+	before, out := e.regions, e.out
+	entries := make([][]byte, keys.Len())
+	for i := range entries {
+		e.regions, e.out = maps.Clone(before), nil
+		key.encode(e, keys.Index(i).Addr().UnsafePointer())
+		value.encode(e, values.Index(i).Addr().UnsafePointer())
+		entries[i] = e.out
+	}
+	slices.SortFunc(entries, bytes.Compare)
+	e.regions, e.out = before, out
+	for _, x := range entries {
+		e.uint(uint64(len(x)))
+		e.out = append(e.out, x...)
+	}
 }
 
 // sorted encodes keys by themselves, and sorts them.

@@ -45,7 +45,17 @@ type Images struct {
 	methods    map[uintptr]*method
 	methodList []*method
 	sealed     bool
+	renamed    reflect.Type // of the names that a Renaming replaces
 	encodings  sync.Pool
+}
+
+// Renaming replaces names of nodes in an image. Names are numbers of one type (SetRenamed).
+type Renaming struct {
+	// To is what each name becomes. Others stay.
+	To []int
+	// IsMask: some names become the same. Then the image says what a value looks like to somebody
+	// who cannot tell these nodes apart. It cannot be decoded.
+	IsMask bool
 }
 
 // fixed is a constant or a function. Its type is a part of it: a struct and its first field have
@@ -81,14 +91,23 @@ func (m *Images) Seal() {
 	m.sealed = true
 }
 
+// SetRenamed says of which type names of nodes are. It is called before anything is imaged.
+func (m *Images) SetRenamed(t reflect.Type) { m.renamed = t }
+
 // Append appends the image of a value, with its type. An error names the field that has none.
 func (m *Images) Append(dst []byte, value any) ([]byte, error) {
+	return m.AppendRenamed(dst, value, nil)
+}
+
+// AppendRenamed appends the image of what a value becomes if names of nodes are replaced.
+func (m *Images) AppendRenamed(dst []byte, value any, renaming *Renaming) ([]byte, error) {
 	// Encodings are used again, since handlers are imaged one after the other.
 	e, _ := m.encodings.Get().(*encoding)
 	if e == nil {
 		e = &encoding{images: m, regions: map[region]int{}}
 	}
 	defer m.encodings.Put(e)
+	e.renaming = renaming
 	e.reset(dst)
 	encodeAny.encode(e, unsafe.Pointer(&value))
 	// What is shared in part needs a second pass, which knows all of memory.

@@ -245,11 +245,11 @@ func (t *Table) run(c Call) (*Entry, error) {
 	e := &Entry{Quorums: quorums}
 	for _, effect := range effects {
 		outcome := Outcome{Choices: effect.Choices, Failure: effect.Failure}
-		if outcome.Next, err = t.local(c.Node, effect.State); err != nil {
+		if outcome.Next, err = t.Local(c.Node, effect.State); err != nil {
 			return nil, err
 		}
 		for _, sent := range effect.Sent {
-			outcome.Sent = append(outcome.Sent, t.message(sent))
+			outcome.Sent = append(outcome.Sent, t.Number(sent))
 		}
 		if !t.ordered {
 			slices.Sort(outcome.Sent)
@@ -266,8 +266,8 @@ func (t *Table) run(c Call) (*Entry, error) {
 	return e, nil
 }
 
-// local numbers a local state.
-func (t *Table) local(node int, image []byte) (Local, error) {
+// Local numbers a local state.
+func (t *Table) Local(node int, image []byte) (Local, error) {
 	t.mu.Lock()
 	n, ok := t.byImage[node][string(image)]
 	t.mu.Unlock()
@@ -289,8 +289,8 @@ func (t *Table) local(node int, image []byte) (Local, error) {
 	return n, nil
 }
 
-// message numbers a message.
-func (t *Table) message(sent Sent) Message {
+// Number numbers a message.
+func (t *Table) Number(sent Sent) Message {
 	// Equal bodies of different senders are different messages.
 	name := binary.AppendUvarint(nil, uint64(sent.From))
 	name = append(binary.AppendUvarint(name, uint64(sent.To)), sent.Image...)
