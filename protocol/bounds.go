@@ -15,6 +15,7 @@ type bounds struct {
 	start  time.Time
 	mu     sync.Mutex
 	told   time.Time
+	teller *teller
 	looked time.Time // when memory was measured last
 	memory []metrics.Sample
 }
@@ -24,7 +25,7 @@ func newBounds(o Options, start time.Time) *bounds {
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory
 	}
-	b := &bounds{Options: o, start: start, told: start}
+	b := &bounds{Options: o, start: start, told: start, teller: newTeller(o.Output, o.log)}
 	b.memory = []metrics.Sample{{Name: "/memory/classes/total:bytes"},
 		{Name: "/memory/classes/heap/released:bytes"}}
 	return b
@@ -37,13 +38,20 @@ const (
 )
 
 // stop is Stop of a search: why it is to end; empty if it is not.
-func (b *bounds) stop(p global.Progress) string {
+func (b *bounds) stop(p global.Progress) string { return b.stopAt(progress(p, b.start)) }
+
+// stopAt is stop for any kind of search. It tells how far the search is.
+func (b *bounds) stopAt(p Progress) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
+	p.Elapsed = now.Sub(b.start)
 	if b.Progress != nil && now.Sub(b.told) >= tellEvery {
 		b.told = now
-		b.Progress(progress(p, b.start))
+		b.Progress(p)
+	}
+	if b.teller.isDue(p.Elapsed) {
+		b.teller.tell(p)
 	}
 	switch {
 	case b.States > 0 && p.States >= b.States:

@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"time"
@@ -37,8 +38,13 @@ type Options struct {
 	Workers int
 	// Partial has Test accept a search that has ended at a bound.
 	Partial bool
+	// Output is where it is told how far the search is: on a terminal in a line that is rewritten,
+	// else in lines that become rarer. If it is nil, Test logs such lines, and Check says nothing.
+	Output io.Writer
 	// Progress is called about each second; nil: it is not.
 	Progress func(Progress)
+
+	log func(format string, args ...any) // of the test
 }
 
 // Split is a way in which Reduce tells transitions apart (Bokor et al., section V). With each of
@@ -86,9 +92,14 @@ const DefaultMemory = 4 << 30
 // Progress is how far a search is.
 type Progress struct {
 	States, Depth int
-	Transitions   int64
-	Bytes         int64 // of the states, without what they are made of
-	Elapsed       time.Duration
+	// Frontier is how many states have been reached and not been expanded yet.
+	Frontier    int
+	Transitions int64
+	Bytes       int64 // of the states, without what they are made of
+	// Events is how many events have been executed so far in the fixpoint with which Local and
+	// Reduce begin; zero afterwards.
+	Events  int
+	Elapsed time.Duration
 }
 
 // Verdict is what a search has come to.
@@ -185,6 +196,7 @@ func Check(m *Model, o Options) (*Result, error) {
 		return nil, fmt.Errorf("a partition is dependent on all else: leave out Reduce, or partitions")
 	}
 	bounds := newBounds(o, start)
+	defer bounds.teller.close()
 	c := newSearch(machine, o, bounds)
 	if o.Reduce && whole == "" {
 		switch reason, err := reduce(machine, &c, o.Without, bounds); {
@@ -290,5 +302,5 @@ func (j *judge) unreached(reached uint64) (names []string) {
 // progress is that of a search as others see it.
 func progress(p global.Progress, start time.Time) Progress {
 	return Progress{States: p.States, Depth: p.Depth, Transitions: p.Transitions, Bytes: p.Bytes,
-		Elapsed: time.Since(start)}
+		Frontier: max(0, p.States-p.Expanded), Elapsed: time.Since(start)}
 }

@@ -48,6 +48,7 @@ func checkLocally(m *machine, o Options, start time.Time) (*Result, error) {
 		start: start}
 	s.config.Workers = 1
 	s.config.Stop = s.bounds.stop
+	defer s.bounds.teller.close()
 	err := s.run()
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func explore(c *global.Config, b *bounds, depth int) (f *local.Fixpoint, reason 
 			if depth == 0 && events >= mostEvents {
 				return endless
 			}
-			return b.stop(global.Progress{})
+			return b.stopAt(Progress{Events: events})
 		},
 	})
 }

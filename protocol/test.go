@@ -17,6 +17,7 @@ type TB interface {
 //	}
 func Test(t TB, m *Model, o Options) *Result {
 	t.Helper()
+	o.log = t.Logf
 	r, err := Check(m, o)
 	switch {
 	case err != nil:

@@ -51,6 +51,7 @@ type Judgement struct {
 // Progress is how far a search is.
 type Progress struct {
 	States      int
+	Expanded    int // those whose transitions have been visited, or are being visited
 	Transitions int64
 	Depth       int   // of the states that are expanded now
 	Bytes       int64 // of the visited states

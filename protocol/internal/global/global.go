@@ -41,6 +41,7 @@ type search struct {
 	// levelStart and levelEnd are those of the level that is expanded, by shard.
 	levelStart, levelEnd []uint64
 	transitions          atomic.Int64
+	expandings           atomic.Int64
 	reached              atomic.Uint64
 	depth                int
 
@@ -137,7 +138,8 @@ func (s *search) result(w *worker, err error) (*Result, error) {
 // progress is how far the search is, but for transitions that workers have not told of yet.
 func (s *search) progress() Progress {
 	states, bytes := s.form.Size()
-	return Progress{States: states, Transitions: s.transitions.Load(), Depth: s.depth, Bytes: bytes}
+	return Progress{States: states, Expanded: int(s.expandings.Load()), Transitions: s.transitions.Load(),
+		Depth: s.depth, Bytes: bytes}
 }
 
 // end ends the search for the first of the reasons that are given.
@@ -175,7 +177,7 @@ func (s *search) breadthFirst() error {
 			return s.end(nil, reasonDepth, nil)
 		}
 		s.form.Freeze()
-		before := s.transitions.Load()
+		before, expanded := s.transitions.Load(), s.expandings.Load()
 		s.expandLevel(workers, level)
 		if s.ended.Load() && !isNarrow(s.err) {
 			return errEnded
@@ -186,6 +188,7 @@ func (s *search) breadthFirst() error {
 		}
 		// The level begins again. What it has reached stays.
 		s.transitions.Store(before)
+		s.expandings.Store(expanded)
 		s.depth--
 		if _, err := convert(s, s.err); err != nil {
 			return err

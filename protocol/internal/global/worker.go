@@ -19,6 +19,7 @@ type worker struct {
 	classes  []uint32
 	name     []byte
 	expanded int
+	told     int   // of them, to the search
 	counted  int64 // transitions that the search does not know of yet
 	steps    int   // transitions from cur
 	leadsOn  bool  // one of them leads to a state that is to be expanded
@@ -42,7 +43,8 @@ const stopEvery = 1 << 10
 // flush tells the search how many transitions there were.
 func (w *worker) flush() {
 	w.transitions.Add(w.counted)
-	w.counted = 0
+	w.expandings.Add(int64(w.expanded - w.told))
+	w.counted, w.told = 0, w.expanded
 }
 
 // pause is called for each state that is expanded. Now and then it asks whether the search is to go

@@ -1,0 +1,92 @@
+package protocol
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// String is the progress in one line, of at most 79 characters as long as numbers are not huge.
+func (p Progress) String() string {
+	if p.States == 0 && p.Events > 0 {
+		return fmt.Sprintf("%v: %s events of local states", p.Elapsed.Round(time.Second), short(p.Events))
+	}
+	rate := 0
+	if p.Elapsed > 0 {
+		rate = int(float64(p.States) / p.Elapsed.Seconds())
+	}
+	return fmt.Sprintf("%v: %s states, %s/s, depth %d, frontier %s, %s transitions, %s", p.Elapsed.Round(
+		time.Second), short(p.States), short(rate), p.Depth, short(p.Frontier), short(int(p.Transitions)),
+		short(int(p.Bytes))+"B")
+}
+
+// short writes a number with three digits or so.
+func short(n int) string {
+	units, x := []string{"", "k", "M", "G", "T"}, float64(n)
+	for x >= 1000 && len(units) > 1 {
+		x /= 1000
+		units = units[1:]
+	}
+	if units[0] == "" || x >= 100 {
+		return fmt.Sprintf("%.0f%s", x, units[0])
+	}
+	return fmt.Sprintf("%.1f%s", x, units[0])
+}
+
+// teller tells how far a search is: on a terminal in a line that is rewritten, else in lines that
+// become rarer. It is used under a lock.
+type teller struct {
+	out  io.Writer
+	live bool
+	log  func(format string, args ...any) // in the place of out, if there is none
+	next time.Duration                    // when the next line is due
+	text string                           // what the live line shows
+}
+
+// newTeller writes to a writer, or else logs. Both may be nil.
+func newTeller(out io.Writer, log func(format string, args ...any)) *teller {
+	t := &teller{out: out, log: log}
+	if file, ok := out.(*os.File); ok {
+		info, err := file.Stat()
+		// What is a device and no terminal, such as /dev/null, is not read by anybody.
+		t.live = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	}
+	return t
+}
+
+// Lines are told after a second, and then after twice the time, but each minute at least. So a long
+// check leaves few lines in a log. A live line is rewritten more often.
+const (
+	firstLine = time.Second
+	rarest    = time.Minute
+	liveEvery = 200 * time.Millisecond
+)
+
+// isDue says whether something is to be told.
+func (t *teller) isDue(elapsed time.Duration) bool {
+	return (t.out != nil || t.log != nil) && elapsed >= max(t.next, firstLine)
+}
+
+// tell tells it. Errors of a writer are not those of the check.
+func (t *teller) tell(p Progress) {
+	t.next = p.Elapsed + min(max(p.Elapsed, firstLine), rarest)
+	switch {
+	case t.live:
+		t.next = p.Elapsed + liveEvery
+		t.text = p.String()
+		_, _ = fmt.Fprintf(t.out, "\r%s\x1b[K", t.text)
+	case t.out != nil:
+		_, _ = fmt.Fprintf(t.out, "protocol: %v\n", p)
+	default:
+		t.log("%v", p)
+	}
+}
+
+// close clears the live line.
+func (t *teller) close() {
+	if t.text != "" {
+		_, _ = fmt.Fprint(t.out, "\r\x1b[K")
+		t.text = ""
+	}
+}
