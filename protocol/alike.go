@@ -16,11 +16,17 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
+// Alike nodes can be exchanged. A permutation of their IDs makes a state of a state, and a run of a
+// run, if the nodes are alike indeed. So it is enough to visit one state of each orbit. This file
+// renames states, events and effects. It tries whether handlers and properties are the same under
+// other names. Which state of an orbit is visited is a matter of package alike.
+
 // maxOrders is how many permutations of alike nodes there may be: those of eight.
 const maxOrders = 40320
 
 // checkAlike says what is wrong with the sets of alike nodes.
 func (m *Model) checkAlike() error {
+	// The product of the factorials is how many permutations there are.
 	used, orders := map[ID]bool{}, 1
 	for _, set := range m.Alike {
 		for i, id := range set {
@@ -35,12 +41,14 @@ func (m *Model) checkAlike() error {
 					m.name(int(set[0])), m.name(int(id)))
 			}
 			used[id] = true
+			// A set of n nodes multiplies it by 1, 2, ... n.
 			if orders *= i + 1; orders > maxOrders {
 				return fmt.Errorf("the nodes of Alike have more than %d orders: leave some out, one set of "+
 					"8 is the most", maxOrders)
 			}
 		}
 	}
+	// What a node writes of itself is bytes, in which no ID can be told from another number.
 	for i, n := range m.Nodes {
 		if _, ok := n.(Stater); ok && len(m.Alike) > 0 {
 			return fmt.Errorf("IDs cannot be found in what %s images by itself: leave out AppendState, or "+
@@ -61,6 +69,7 @@ func (m likeness) alikeConfig(t *table.Table) *alike.Config {
 		for _, id := range set {
 			nodes = append(nodes, int(id))
 		}
+		// A node alone has nothing to be exchanged with.
 		slices.Sort(nodes)
 		if len(nodes) > 1 {
 			c.Sets = append(c.Sets, nodes)
@@ -98,6 +107,7 @@ func (m likeness) RenameMessage(body []byte, to []int, isMask bool) ([]byte, err
 
 // renameImage replaces IDs in the image of a value.
 func (m likeness) renameImage(data []byte, renaming *image.Renaming) ([]byte, error) {
+	// The value has no IDs in its image that could be found without its type, so it is made anew.
 	value, err := m.images.Decode(data)
 	if err != nil {
 		return nil, err
@@ -105,7 +115,8 @@ func (m likeness) renameImage(data []byte, renaming *image.Renaming) ([]byte, er
 	return m.images.AppendRenamed(nil, value, renaming)
 }
 
-// swap is an exchange of two alike nodes. All permutations are made of such.
+// swap is an exchange of two alike nodes. All permutations are made of such, so what is the same
+// under each of them in each state is the same under all.
 type swap struct {
 	a, b int
 	to   []int
@@ -119,6 +130,7 @@ func (m likeness) swaps() (list []swap) {
 	}
 	for _, set := range c.Sets {
 		for i := range set[1:] {
+			// Bubble sort needs no other exchanges, so these make all permutations.
 			s := swap{set[i], set[i+1], make([]int, len(m.model.Nodes))}
 			for node := range s.to {
 				s.to[node] = node
@@ -141,6 +153,8 @@ const adviceAlike = "keep IDs in values of type protocol.ID, with -1 for nobody,
 
 // auditStart wants the nodes to be alike at the start.
 func (m likeness) auditStart() error {
+	// A node that is not in the set may refer to those that are, as a list of members does. It has to
+	// become itself.
 	for _, s := range m.exchanges {
 		for node, state := range m.initial {
 			renamed, err := m.renameImage(state, &image.Renaming{To: s.to})
@@ -158,8 +172,8 @@ func (m likeness) auditStart() error {
 	return nil
 }
 
-// So many events are tried with all exchanges, and those that follow with one each; in the end they
-// are a sample.
+// So many events are tried with all exchanges, and those that follow with one each. In the end
+// they are a sample.
 const (
 	firstSwapped  = 64
 	secondSwapped = 4096
@@ -186,6 +200,7 @@ func (m likeness) sampleSwaps() []swap {
 // in a number is found here: the number stays as it was.
 func (m likeness) auditAlike(call table.Call, effects []table.Effect) error {
 	for _, s := range m.sampleSwaps() {
+		// One side: the event is renamed, and its handler runs.
 		other, err := m.renameCall(call, s)
 		if err != nil {
 			return err
@@ -194,6 +209,7 @@ func (m likeness) auditAlike(call table.Call, effects []table.Effect) error {
 		if err != nil {
 			return err
 		}
+		// The other side: the handler has run, and its effects are renamed.
 		var wanted []table.Effect
 		for _, e := range effects {
 			if e, err = m.renameEffect(call.Node, e, s); err != nil {
@@ -209,7 +225,8 @@ func (m likeness) auditAlike(call table.Call, effects []table.Effect) error {
 	return nil
 }
 
-// renameCall is the same event for other names.
+// renameCall is the same event for other names: that of the renamed node in its renamed state, with
+// renamed messages. A quorum transition keeps its number, so it has to be listed at the same place.
 func (m likeness) renameCall(call table.Call, s swap) (table.Call, error) {
 	other, err := call, error(nil)
 	other.Node = s.to[call.Node]
@@ -218,6 +235,7 @@ func (m likeness) renameCall(call table.Call, s swap) (table.Call, error) {
 			return other, err
 		}
 	}
+	// Messages keep their order, which is that of numbers, and means nothing.
 	other.Messages = slices.Clone(call.Messages)
 	for i := range other.Messages {
 		if other.Messages[i], err = m.renameSent(call.Messages[i], s); err != nil {
@@ -251,6 +269,7 @@ func (m likeness) renameIndex(call, other table.Call, s swap) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// The same timers and actions are there, if the nodes are alike; maybe in another order.
 	i := slices.Index(list, renamed[call.Index])
 	if i < 0 || len(list) != len(before) {
 		return 0, fmt.Errorf("%s, %s: it can do something else %s: there is no such timer or action; %s",
@@ -265,6 +284,7 @@ func (m likeness) ownImages(call table.Call, renaming *image.Renaming) (list []s
 	if err != nil {
 		return nil, err
 	}
+	// Timers are kept as images, actions are asked for.
 	if call.Kind == table.Timeout {
 		for _, t := range l.timers {
 			renamed, err := m.renameImage([]byte(t), renaming)
@@ -287,6 +307,7 @@ func (m likeness) ownImages(call table.Call, renaming *image.Renaming) (list []s
 
 // renameEffect is what a handler of a node should do for other names.
 func (m likeness) renameEffect(node int, e table.Effect, s swap) (renamed table.Effect, err error) {
+	// What a handler panics with may name a node, so only that it does is compared.
 	renamed.Failure = e.Failure
 	if renamed.State, err = m.RenameState(node, e.State, s.to, false); err != nil {
 		return renamed, err
@@ -319,6 +340,7 @@ func (m likeness) effectDifference(node int, wanted, found []table.Effect) strin
 		}
 		return nil
 	}
+	// A pair is wanted that can be compared, so that the error can name a field.
 	a, b := missing(wanted, found), missing(found, wanted)
 	switch {
 	case a == nil && b == nil:
@@ -342,6 +364,7 @@ func (m likeness) auditWaiting(call table.Call, quorums uint64, isDown bool) err
 		if err != nil {
 			return err
 		}
+		// Quorum transitions may be listed in an order of IDs, so only their number counts.
 		if bits.OnesCount64(waits) != bits.OnesCount64(quorums) || down != isDown {
 			return fmt.Errorf("%s, %s: another number of quorum transitions waits for it %s; %s",
 				m.model.name(call.Node), m.describeCall(call), m.exchanged(s), adviceAlike)
@@ -350,7 +373,8 @@ func (m likeness) auditWaiting(call table.Call, quorums uint64, isDown bool) err
 	return nil
 }
 
-// auditDescription wants the same of what a local state says of itself.
+// auditDescription wants the same of what a local state says of itself: how much it may do, and
+// whether an assertion fails. Classes differ, since they have the views of one node.
 func (m likeness) auditDescription(node int, state []byte, d table.Description) error {
 	for _, s := range m.sampleSwaps() {
 		renamed, err := m.RenameState(node, state, s.to, false)
@@ -361,6 +385,7 @@ func (m likeness) auditDescription(node int, state []byte, d table.Description) 
 		if err != nil {
 			return err
 		}
+		// What the events do is compared when they run.
 		switch {
 		case len(d.Own) != len(other.Own) || len(d.Quorums) != len(other.Quorums):
 			return fmt.Errorf("%s: Actions or Quorums lists something else %s; %s", m.model.name(node),
@@ -373,8 +398,10 @@ func (m likeness) auditDescription(node int, state []byte, d table.Description) 
 	return nil
 }
 
-// explainAsymmetry names the property that tells alike nodes apart.
+// explainAsymmetry names the property that tells alike nodes apart, and the nodes that show it. The
+// search has compared the judgement of a state with that of the state in which they are exchanged.
 func (m likeness) explainAsymmetry(err error) error {
+	// The search knows numbers only.
 	var found *global.AsymmetryError
 	if !errors.As(err, &found) {
 		return err

@@ -7,11 +7,17 @@ import (
 	"time"
 )
 
+// Progress is told in plain lines, or in one line that is rewritten. A view of several lines, such
+// as that of tandem check, would need the size of the terminal, and a library for it. Tests have
+// mostly no terminal: go test reads what they print. So a test logs, and only a program that names
+// a terminal as its Output gets a line in place.
+
 // String is the progress in one line, of at most 79 characters as long as numbers are not huge.
 func (p Progress) String() string {
 	if p.States == 0 && p.Events > 0 {
 		return fmt.Sprintf("%v: %s events of local states", p.Elapsed.Round(time.Second), short(p.Events))
 	}
+	// The mean rate says more about how long the rest will take than the present one.
 	rate := 0
 	if p.Elapsed > 0 {
 		rate = int(float64(p.States) / p.Elapsed.Seconds())
@@ -23,6 +29,7 @@ func (p Progress) String() string {
 
 // short writes a number with three digits or so.
 func short(n int) string {
+	// Bytes are counted in thousands as well.
 	units, x := []string{"", "k", "M", "G", "T"}, float64(n)
 	for x >= 1000 && len(units) > 1 {
 		x /= 1000
@@ -63,7 +70,7 @@ const (
 	liveEvery = 200 * time.Millisecond
 )
 
-// isDue says whether something is to be told.
+// isDue says whether something is to be told. It is asked often, and costs little.
 func (t *teller) isDue(elapsed time.Duration) bool {
 	return (t.out != nil || t.log != nil) && elapsed >= max(t.next, firstLine)
 }
@@ -72,6 +79,7 @@ func (t *teller) isDue(elapsed time.Duration) bool {
 func (t *teller) tell(p Progress) {
 	t.next = p.Elapsed + min(max(p.Elapsed, firstLine), rarest)
 	switch {
+	// What was longer before is cleared up to the end of the line.
 	case t.live:
 		t.next = p.Elapsed + liveEvery
 		t.text = p.String()
@@ -85,6 +93,7 @@ func (t *teller) tell(p Progress) {
 
 // close clears the live line.
 func (t *teller) close() {
+	// Nothing was shown by a short search.
 	if t.text != "" {
 		_, _ = fmt.Fprint(t.out, "\r\x1b[K")
 		t.text = ""

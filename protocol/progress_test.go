@@ -25,7 +25,8 @@ func TestProgressText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(most int64) int64 { return rapid.Int64Range(0, most).Draw(t, "number") }
 		p := Progress{States: int(draw(1 << 40)), Depth: int(draw(9999)), Frontier: int(draw(1 << 40)),
-			Transitions: draw(1 << 45), Bytes: draw(1 << 45), Elapsed: time.Duration(draw(int64(99 * time.Hour)))}
+			Transitions: draw(1 << 45), Bytes: draw(1 << 45),
+			Elapsed: time.Duration(draw(int64(99 * time.Hour)))}
 		if s := p.String(); len(s) > 100 {
 			t.Fatalf("%d characters: %s", len(s), s)
 		}

@@ -106,6 +106,8 @@ func (k *Canonical) Of(s State) (State, error) {
 	for i := range k.order {
 		k.order[i] = i
 	}
+	// Of the orders that are left the smallest state is taken. It does not depend on which state of
+	// the orbit this is: the orders of another one are the same, but for the names before.
 	isFirst := true
 	err = arrange(cells, func(cell *cell, at int, node int) {
 		// The node gets the name that stands at this place of the cell.
@@ -135,6 +137,7 @@ type cell struct {
 
 // cells sorts the nodes of each set by their signatures.
 func (k *Canonical) cells(s State) (cells []cell, err error) {
+	// Signatures are in the order of the sets.
 	at := 0
 	for _, set := range k.Sets {
 		sums := k.sums[at : at+len(set)]
@@ -191,6 +194,7 @@ func arrange(cells []cell, place func(c *cell, at, node int), visit func() error
 			return arrange(cells[1:], place, visit)
 		}
 		// Of each block only the number of nodes that are left counts.
+		// Nodes of a block are put in their order, so that no order comes twice.
 		for i, block := range c.blocks {
 			if used[i] == len(block) {
 				continue

@@ -14,8 +14,10 @@ type renaming struct {
 	messages []table.Message
 }
 
-// renaming returns that of a permutation, which is copied.
+// renaming returns that of a permutation, which is copied. A search meets few permutations again and
+// again, and few local states and messages; so nearly all renamings are look-ups.
 func (k *Canonical) renaming(to []int) *renaming {
+	// There are at most 64 nodes, so the name of a permutation takes no memory.
 	var buffer [64]byte
 	name := buffer[:0]
 	for _, n := range to {
@@ -31,6 +33,7 @@ func (k *Canonical) renaming(to []int) *renaming {
 
 // apply renames the nodes of a state.
 func (k *Canonical) apply(r *renaming, s State, dst *State) error {
+	// Each node gets the local state that the node has which takes its name.
 	dst.Locals = append(dst.Locals[:0], s.Locals...)
 	for node, l := range s.Locals {
 		n, err := k.local(r, node, l)
@@ -47,6 +50,7 @@ func (k *Canonical) apply(r *renaming, s State, dst *State) error {
 		}
 		dst.Messages = append(dst.Messages, n)
 	}
+	// A channel keeps its order, and all of it gets the same new names.
 	if k.Ordered {
 		byChannel := func(a, b table.Message) int { return k.channel(a) - k.channel(b) }
 		slices.SortStableFunc(dst.Messages, byChannel)
@@ -76,6 +80,7 @@ func (k *Canonical) local(r *renaming, node int, l table.Local) (table.Local, er
 	if int(l) < len(list) && list[l] != 0 {
 		return list[l] - 1, nil
 	}
+	// It may be a local state that no state had up to now.
 	state, err := k.Renamer.RenameState(node, k.reader.State(node, l).Image, r.to, false)
 	if err != nil {
 		return 0, err

@@ -28,6 +28,7 @@ func (k *Canonical) sign(s State) error {
 			k.sums[i] += mix(x, 0)
 		}
 	}
+	// Equal messages count as often as there are of them.
 	place, last := uint64(0), -1
 	for _, m := range s.Messages {
 		list, err := k.messageSignatures(m)
@@ -48,6 +49,7 @@ func (k *Canonical) sign(s State) error {
 	if s.Cut == 0 {
 		return nil
 	}
+	// The sides of a partition have no names, only sizes.
 	for i, node := range k.alike {
 		side := s.Cut
 		if side>>node&1 == 0 {
@@ -58,7 +60,8 @@ func (k *Canonical) sign(s State) error {
 	return nil
 }
 
-// mix makes a number that can be added to others.
+// mix makes a number that can be added to others. Sums do not depend on an order, and order is what
+// names give to nodes and messages. The constants are those of wyhash.
 func mix(x, place uint64) uint64 {
 	high, low := bits.Mul64(x^0xa0761d6478bd642f, place^0xe7037ed1a0b428db)
 	high, low = bits.Mul64(high^low^0x8ebc6af09c88c6e3, low^0x589965cc75374cc3)
@@ -99,6 +102,7 @@ func (k *Canonical) localSignatures(node int, l table.Local) ([]uint64, error) {
 		return all[l], nil
 	}
 	list := make([]uint64, len(k.alike))
+	// The new name of the owner says whether it is the one that looks, or which other node.
 	for i, self := range k.alike {
 		to := k.mask(self, node)
 		state, err := k.Renamer.RenameState(node, k.reader.State(node, l).Image, to, true)

@@ -23,6 +23,7 @@ func (w *worker) choose(s *state) (*state, error) {
 	if w.alike == nil {
 		return s, nil
 	}
+	// Faults have no names.
 	k, err := w.alike.Of(alike.State{Locals: s.locals, Messages: s.messages, Cut: s.cut})
 	w.alike.state = state{k.Locals, s.left, k.Cut, k.Messages}
 	return &w.alike.state, err
@@ -80,6 +81,7 @@ func (w *worker) eachSwap(s *state, check func(swap int, classes []uint32) error
 	if w.alike == nil {
 		return nil
 	}
+	// Each worker has a sample of its own.
 	if w.alike.compared++; w.alike.compared > firstCompared && w.alike.compared%comparedEvery != 0 {
 		return nil
 	}

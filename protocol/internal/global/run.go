@@ -87,7 +87,8 @@ func (w *worker) failingStep(from []byte, like *Step) (found *Step, err error) {
 	if w.alike == nil {
 		return like, nil
 	}
-	// The text may name a node, so any failure of such an event will do.
+	// The state of the run has other names than the one that was visited, and so has its step. The
+	// text may name a node, so any failure of such an event will do.
 	err = w.stepFrom(from, func(s Step) (bool, error) {
 		found = &s
 		return s.Outcome != nil && s.Outcome.Failure != "" && s.Kind == like.Kind, nil
