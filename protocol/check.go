@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/local"
+	"github.com/tandem-mc/tandem/protocol/internal/page"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -38,6 +39,9 @@ type Options struct {
 	Workers int
 	// Partial has Test accept a search that has ended at a bound.
 	Partial bool
+	// HTML is a file to which the chart of a violation is written as a page (Violation.HTML). Empty:
+	// it is not.
+	HTML string
 	// Output is where it is told how far the search is: on a terminal in a line that is rewritten,
 	// else in lines that become rarer. If it is nil, Test logs such lines, and Check says nothing.
 	Output io.Writer
@@ -168,13 +172,28 @@ type Violation struct {
 	Steps int
 	// Run is the run as a text for Replay.
 	Run string
-	// Chart is a message sequence chart of the run.
-	Chart string
+	// Chart is a message sequence chart of the run. One of more than 50 lines is folded: each step
+	// takes two lines at most, and what is long in them is cut. Details is the whole chart.
+	Chart, Details string
+
+	page *page.Chart // nil before the first step
 }
 
 // Check searches all behaviours of a model. An error is about the model: a state that has no image,
 // a handler that is not deterministic. It may be called from several goroutines.
 func Check(m *Model, o Options) (*Result, error) {
+	r, err := check(m, o)
+	if err == nil && r.Violation != nil && o.HTML != "" {
+		err = r.Violation.writeHTML(o.HTML)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// check is Check without a page.
+func check(m *Model, o Options) (*Result, error) {
 	machine, err := newMachine(m)
 	if err != nil {
 		return nil, err

@@ -1,12 +1,16 @@
 package protocol
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/page"
 	"github.com/tandem-mc/tandem/protocol/internal/show"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
@@ -17,23 +21,46 @@ func (m *machine) explain(c global.Config, found *global.Violation) (*Violation,
 	if found.Property >= 0 {
 		v.What = m.model.Properties[found.Property].name
 	}
-	var err error
-	if v.Chart, err = m.chart(c.Table, found.First, found.Steps); err != nil {
+	err := m.draw(v, c.Table, found.First, found.Steps)
+	if err != nil {
 		return nil, err
 	}
 	v.Run, err = encodeRun(m, c, found)
 	return v, err
 }
 
-// chart draws the steps of a run, with what changes in the nodes.
-func (m *machine) chart(t *table.Table, first []table.Local, steps []global.Step) (string, error) {
-	names := make([]string, len(m.model.Nodes))
-	for i := range names {
-		names[i] = m.model.name(i)
+// draw draws the steps of a run, with what changes in the nodes.
+func (m *machine) draw(v *Violation, t *table.Table, first []table.Local, steps []global.Step) error {
+	chart, err := m.chart(t, first, steps)
+	if err != nil {
+		return err
+	}
+	lines := make([]show.Step, len(chart.Steps))
+	for i, s := range chart.Steps {
+		lines[i] = s.Step
+	}
+	v.page = chart
+	v.Details = show.Chart(chart.Names, lines)
+	// A chart that fits a screen says all.
+	if v.Chart = v.Details; strings.Count(v.Chart, "\n") > show.Screen {
+		v.Chart = show.Fold(chart.Names, lines)
+	}
+	chart.Text = v.Details
+	return nil
+}
+
+// chart is what a page shows of a run.
+func (m *machine) chart(t *table.Table, first []table.Local, steps []global.Step) (*page.Chart, error) {
+	chart := &page.Chart{}
+	for i, l := range first {
+		fields, err := m.fields(t, i, l)
+		if err != nil {
+			return nil, err
+		}
+		chart.Names, chart.First = append(chart.Names, m.model.name(i)), append(chart.First, fields)
 	}
 	// Where each node stands before the step.
 	locals := slices.Clone(first)
-	var lines []show.Step
 	for _, s := range steps {
 		if s.Fault == global.Part || s.Fault == global.Heal {
 			s.Node = -1
@@ -42,18 +69,66 @@ func (m *machine) chart(t *table.Table, first []table.Local, steps []global.Step
 		for _, sent := range bySender(t, messagesOf(s)) {
 			line.From = append(line.From, sent.From)
 		}
+		step := page.Step{Step: line}
 		// A message that is lost changes no node.
 		if s.Outcome != nil {
-			notes, err := m.notes(t, s, locals[s.Node])
-			if err != nil {
-				return "", err
+			var err error
+			if step.Notes, err = m.notes(t, s, locals[s.Node]); err != nil {
+				return nil, err
 			}
-			line.Notes = notes
 			locals[s.Node] = s.Outcome.Next
+			if step.After, err = m.fields(t, s.Node, s.Outcome.Next); err != nil {
+				return nil, err
+			}
 		}
-		lines = append(lines, line)
+		chart.Steps = append(chart.Steps, step)
 	}
-	return show.Chart(names, lines), nil
+	return chart, nil
+}
+
+// fields are all that a node keeps in a local state: of a Summarizer its summary, and then its
+// whole.
+func (m *machine) fields(t *table.Table, node int, l table.Local) (list []show.Field, err error) {
+	here, err := m.decode(node, t.State(node, l).Image)
+	if err != nil {
+		return nil, err
+	}
+	if here.down {
+		list = append(list, show.Field{Path: "down", Value: "true"})
+	}
+	for _, timer := range here.timers {
+		list = append(list, show.Field{Path: "timer " + m.show([]byte(timer)), Value: "set"})
+	}
+	if s, ok := here.node.(Summarizer); ok {
+		for _, f := range show.Fields(s.Summary()) {
+			list = append(list, show.Field{Path: "summary." + f.Path, Value: f.Value})
+		}
+	}
+	return append(list, show.Fields(here.node)...), nil
+}
+
+// HTML writes the chart as a page: one file, which needs no network. A step that is chosen shows
+// all that each node keeps, before and after it.
+func (v *Violation) HTML(w io.Writer) error {
+	if v.page == nil {
+		return page.Write(w, &page.Chart{What: v.What, Run: v.Run})
+	}
+	chart := *v.page
+	chart.What, chart.Run = v.What, v.Run
+	return page.Write(w, &chart)
+}
+
+// writeHTML writes the page into a file.
+func (v *Violation) writeHTML(name string) error {
+	var b bytes.Buffer
+	if err := v.HTML(&b); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("the chart of %q, run %s, cannot be written: %w; name another file in "+
+			"Options.HTML", v.What, v.Run, err)
+	}
+	return nil
 }
 
 // describeStep says what happens in a step.
@@ -178,6 +253,9 @@ func (v *Violation) report() string {
 		b.WriteString("It is so at the start.\n")
 	} else {
 		b.WriteString(v.Chart)
+	}
+	if v.Chart != v.Details {
+		b.WriteString("\nThe chart is folded. Replay draws all of it.\n")
 	}
 	fmt.Fprintf(&b, "\nTo run it again: protocol.Replay(t, model, %q)", v.Run)
 	return b.String()

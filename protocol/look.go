@@ -67,9 +67,11 @@ func (w *walker) describe(p *Position) (err error) {
 	if p.Run == "" {
 		return nil
 	}
-	if p.Chart, err = w.machine.chart(w.table, w.first, w.steps); err != nil {
+	var v Violation
+	if err = w.machine.draw(&v, w.table, w.first, w.steps); err != nil {
 		return err
 	}
+	p.Chart = v.Details
 	p.Nodes, p.Messages, err = w.look(w.walk.Look(w.state))
 	return err
 }

@@ -22,9 +22,10 @@ func Replay(t TB, m *Model, run string) {
 	case err != nil:
 		t.Fatalf("protocol: %v", err)
 	case v.What != "":
+		v.Chart = v.Details
 		t.Errorf("violated: %s", v.report())
 	default:
-		t.Logf("this run violates nothing any more:\n%s", v.Chart)
+		t.Logf("this run violates nothing any more:\n%s", v.Details)
 	}
 }
 
@@ -220,7 +221,7 @@ func replay(m *Model, run string) (*Violation, error) {
 		return nil, err
 	}
 	v := &Violation{Steps: len(w.steps), Run: run}
-	if v.Chart, err = machine.chart(c.Table, w.first, w.steps); err != nil {
+	if err = machine.draw(v, c.Table, w.first, w.steps); err != nil {
 		return nil, err
 	}
 	v.What, err = w.verdict(c)

@@ -24,6 +24,9 @@ func Test(t TB, m *Model, o Options) *Result {
 		t.Fatalf("protocol: %v", err)
 	case r.Violation != nil:
 		t.Errorf("%v\n%s", r, r.Violation.report())
+		if o.HTML != "" {
+			t.Logf("The chart is a page, too: %s", o.HTML)
+		}
 	case r.Verdict == Violated || r.Verdict == Unknown && !o.Partial:
 		t.Errorf("%v", r)
 	default:

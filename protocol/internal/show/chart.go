@@ -30,28 +30,91 @@ const maxName = 14
 //	   |       |         sends Question to server
 //	2  +------>*       Question
 //	3  x<------+       Answer is lost
+//
+// Fold draws it again in fewer lines.
 func Chart(names []string, steps []Step) string {
-	width := 6
-	for _, name := range names {
-		width = max(width, min(utf8.RuneCountInString(name), maxName)+2)
-	}
 	var b strings.Builder
-	head := "      "
-	for _, name := range names {
-		runes := []rune(name)
-		runes = runes[:min(len(runes), maxName)]
-		head += string(runes) + strings.Repeat(" ", width-len(runes))
-	}
-	b.WriteString(strings.TrimRight(head, " ") + "\n")
+	width := head(&b, names)
 	for i, s := range steps {
-		// Steps are numbered from 1.
-		line := fmt.Sprintf("%4d  %s%s", i+1, lanes(len(names), width, s), s.Text)
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(stepLine(i, len(names), width, s))
+		b.WriteByte('\n')
 		for _, note := range s.Notes {
 			fmt.Fprintf(&b, "      %s  %s\n", lanes(len(names), width, Step{Node: -1}), note)
 		}
 	}
 	return b.String()
+}
+
+// Screen is how many lines a chart may have before it is folded, foldedWidth how long lines are
+// then, and foldedNote how long what is said of one change is.
+const (
+	Screen      = 50
+	foldedWidth = 120
+	foldedNote  = 60
+)
+
+// Fold draws a chart in two lines for each step at most. What changes stands behind the step, or in
+// one line below it if there is no room; what is too long is cut.
+func Fold(names []string, steps []Step) string {
+	var b strings.Builder
+	width := head(&b, names)
+	for i, s := range steps {
+		line := stepLine(i, len(names), width, s)
+		notes := joined(s.Notes)
+		switch size := utf8.RuneCountInString; {
+		case notes == "":
+			b.WriteString(cut(line, foldedWidth) + "\n")
+		case size(line)+2+size(notes) <= foldedWidth:
+			b.WriteString(line + "  " + notes + "\n")
+		default:
+			below := fmt.Sprintf("      %s    %s", lanes(len(names), width, Step{Node: -1}), notes)
+			b.WriteString(cut(line, foldedWidth) + "\n" + cut(below, foldedWidth+foldedNote) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// joined makes one text of notes.
+func joined(notes []string) string {
+	if len(notes) == 0 {
+		return ""
+	}
+	short := make([]string, len(notes))
+	for i, note := range notes {
+		short[i] = cut(note, foldedNote)
+	}
+	return "(" + strings.Join(short, "; ") + ")"
+}
+
+// cut shortens a text, and says so.
+func cut(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-4]) + " ..."
+}
+
+// head draws the names of the nodes, and returns how wide a lane is.
+func head(b *strings.Builder, names []string) (width int) {
+	width = 6
+	for _, name := range names {
+		width = max(width, min(utf8.RuneCountInString(name), maxName)+2)
+	}
+	line := "      "
+	for _, name := range names {
+		runes := []rune(name)
+		runes = runes[:min(len(runes), maxName)]
+		line += string(runes) + strings.Repeat(" ", width-len(runes))
+	}
+	b.WriteString(strings.TrimRight(line, " ") + "\n")
+	return width
+}
+
+// stepLine is the line of a step itself. Steps are numbered from 1.
+func stepLine(i, nodes, width int, s Step) string {
+	line := fmt.Sprintf("%4d  %s%s", i+1, lanes(nodes, width, s), s.Text)
+	return strings.TrimRight(line, " ")
 }
 
 // lanes draws one line of all lanes: bars, the node where something happens, and arrows to it.
