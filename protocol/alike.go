@@ -153,8 +153,8 @@ const adviceAlike = "keep IDs in values of type protocol.ID, with -1 for nobody,
 
 // auditStart wants the nodes to be alike at the start.
 func (m likeness) auditStart() error {
-	// A node that is not in the set may refer to those that are, as a list of members does. It has to
-	// become itself.
+	// A node that is not in the set may refer to those that are, as a list of members does. It has
+	// to become itself.
 	for _, s := range m.exchanges {
 		for node, state := range m.initial {
 			renamed, err := m.renameImage(state, &image.Renaming{To: s.to})

@@ -39,8 +39,8 @@ type Options struct {
 	Workers int
 	// Partial has Test accept a search that has ended at a bound.
 	Partial bool
-	// HTML is a file to which the chart of a violation is written as a page (Violation.HTML). Empty:
-	// it is not.
+	// HTML is a file to which the chart of a violation is written as a page (Violation.HTML). If it
+	// is empty, none is written.
 	HTML string
 	// Output is where it is told how far the search is: on a terminal in a line that is rewritten,
 	// else in lines that become rarer. If it is nil, Test logs such lines, and Check says nothing.

@@ -12,10 +12,11 @@ import (
 
 // TestProgressText: the line has what is wanted, and fits into a terminal of 80 columns.
 func TestProgressText(t *testing.T) {
+	events := Progress{Events: 4200, Elapsed: 90 * time.Second}
 	for want, p := range map[string]Progress{
 		"2s: 1.5k states, 750/s, depth 7, frontier 20, 12.3k transitions, 999B": {States: 1500, Depth: 7,
 			Frontier: 20, Transitions: 12_345, Bytes: 999, Elapsed: 2 * time.Second},
-		"1m30s: 4.2k events of local states":                        {Events: 4200, Elapsed: 90 * time.Second},
+		"1m30s: 4.2k events of local states":                        events,
 		"0s: 0 states, 0/s, depth 0, frontier 0, 0 transitions, 0B": {},
 	} {
 		if got := p.String(); got != want {

@@ -14,8 +14,8 @@ type renaming struct {
 	messages []table.Message
 }
 
-// renaming returns that of a permutation, which is copied. A search meets few permutations again and
-// again, and few local states and messages; so nearly all renamings are look-ups.
+// renaming returns that of a permutation, which is copied. A search meets few permutations again
+// and again, and few local states and messages; so nearly all renamings are look-ups.
 func (k *Canonical) renaming(to []int) *renaming {
 	// There are at most 64 nodes, so the name of a permutation takes no memory.
 	var buffer [64]byte

@@ -90,7 +90,7 @@ func (w *byteWorker) visit(step Step) error {
 		return w.end(&finding{violation, w.at, &failed}, "", nil)
 	}
 	// A handler has returned, or none has run.
-	chosen, err := w.choose(&w.next)
+	chosen, err := w.alike.choose(&w.next)
 	if err != nil {
 		return err
 	}

@@ -8,25 +8,29 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/alike"
 )
 
-// chosen chooses one of the states that differ in the names of alike nodes only.
+// chosen chooses one of the states that differ in the names of alike nodes only, for one worker. If
+// it is nil, all states are visited as they are.
 type chosen struct {
 	*alike.Canonical
+	worker   *worker
 	state    state
 	compared int // judgements
 }
 
-// newChosen is for one worker.
-func newChosen(c *Config) *chosen { return &chosen{Canonical: alike.New(*c.Alike, c.Nodes)} }
+// newChosen has chosen nothing yet.
+func newChosen(w *worker) *chosen {
+	return &chosen{Canonical: alike.New(*w.Alike, w.Nodes), worker: w}
+}
 
 // choose returns the state that is visited for a state, until the next call.
-func (w *worker) choose(s *state) (*state, error) {
-	if w.alike == nil {
+func (c *chosen) choose(s *state) (*state, error) {
+	if c == nil {
 		return s, nil
 	}
 	// Faults have no names.
-	k, err := w.alike.Of(alike.State{Locals: s.locals, Messages: s.messages, Cut: s.cut})
-	w.alike.state = state{k.Locals, s.left, k.Cut, k.Messages}
-	return &w.alike.state, err
+	k, err := c.Of(alike.State{Locals: s.locals, Messages: s.messages, Cut: s.cut})
+	c.state = state{k.Locals, s.left, k.Cut, k.Messages}
+	return &c.state, err
 }
 
 // AsymmetryError is of a property that tells alike nodes apart.
@@ -48,9 +52,9 @@ const (
 )
 
 // compare wants a judgement to be the same for other names of alike nodes.
-func (w *worker) compare(s *state, j Judgement) error {
-	return w.eachSwap(s, func(swap int, classes []uint32) error {
-		other := w.Judge(classes)
+func (c *chosen) compare(s *state, j Judgement) error {
+	return c.eachSwap(s, func(swap int, classes []uint32) error {
+		other := c.worker.Judge(classes)
 		switch {
 		case other == j:
 			return nil
@@ -67,9 +71,9 @@ func (w *worker) compare(s *state, j Judgement) error {
 }
 
 // compareEnd is that for the end of a run.
-func (w *worker) compareEnd(s *state, property int) error {
-	return w.eachSwap(s, func(swap int, classes []uint32) error {
-		if other := w.JudgeEnd(classes); other != property {
+func (c *chosen) compareEnd(s *state, property int) error {
+	return c.eachSwap(s, func(swap int, classes []uint32) error {
+		if other := c.worker.JudgeEnd(classes); other != property {
 			return &AsymmetryError{max(other, property), swap}
 		}
 		return nil
@@ -77,19 +81,20 @@ func (w *worker) compareEnd(s *state, property int) error {
 }
 
 // eachSwap calls check with the classes after each exchange of two alike nodes, for a sample.
-func (w *worker) eachSwap(s *state, check func(swap int, classes []uint32) error) error {
-	if w.alike == nil {
+func (c *chosen) eachSwap(s *state, check func(swap int, classes []uint32) error) error {
+	if c == nil {
 		return nil
 	}
 	// Each worker has a sample of its own.
-	if w.alike.compared++; w.alike.compared > firstCompared && w.alike.compared%comparedEvery != 0 {
+	if c.compared++; c.compared > firstCompared && c.compared%comparedEvery != 0 {
 		return nil
 	}
 	// Classes are used again by whoever asks next.
+	w := c.worker
 	classes := slices.Clone(w.classes)
 	defer func() { w.classes = append(w.classes[:0], classes...) }()
-	for i := range w.alike.Swaps() {
-		locals, err := w.alike.Swap(i, s.locals)
+	for i := range c.Swaps() {
+		locals, err := c.Swap(i, s.locals)
 		if err != nil {
 			return err
 		}

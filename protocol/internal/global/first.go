@@ -64,7 +64,7 @@ func (w *worker) insertFirst(locals []table.Local, sent []table.Message) error {
 		}
 		w.next.messages = sent
 	}
-	chosen, err := w.choose(&w.next)
+	chosen, err := w.alike.choose(&w.next)
 	if err != nil {
 		return err
 	}

@@ -212,7 +212,7 @@ func (s *search) newWorker() *worker {
 	w.expander = expander{config: s.Config, reader: table.NewReader(s.Table)}
 	w.arrivable = w.canArrive
 	if s.Alike != nil {
-		w.alike = newChosen(s.Config)
+		w.alike = newChosen(w)
 	}
 	return w
 }

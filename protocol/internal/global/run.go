@@ -55,7 +55,7 @@ func (w *worker) stepBetween(from, to []byte) (found *Step, at []byte, err error
 		if s.Outcome != nil && s.Outcome.Failure != "" {
 			return false, nil
 		}
-		chosen, err := w.choose(&w.next)
+		chosen, err := w.alike.choose(&w.next)
 		if err != nil || !bytes.Equal(w.config.pack(nil, chosen), to) {
 			return false, err
 		}

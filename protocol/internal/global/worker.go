@@ -101,7 +101,7 @@ func (w *worker) judgeEnd() error {
 		return nil
 	}
 	property := w.JudgeEnd(w.classesOf(&w.cur))
-	if err := w.compareEnd(&w.cur, property); err != nil {
+	if err := w.alike.compareEnd(&w.cur, property); err != nil {
 		return err
 	}
 	if property >= 0 {
@@ -126,7 +126,7 @@ func (w *worker) judgeState(at space.Ref, s *state) error {
 		return nil
 	}
 	j := w.Judge(classes)
-	if err := w.compare(s, j); err != nil {
+	if err := w.alike.compare(s, j); err != nil {
 		return err
 	}
 	if j.Reached != 0 {

@@ -31,9 +31,11 @@ func sample() *Chart {
 	return &Chart{
 		What: "one holder " + hostile, Run: "0.0.0." + hostile, Names: []string{"server", "A" + hostile, "B"},
 		First: [][]show.Field{{{Path: "Holder", Value: "0"}, {Path: "Queue", Value: "[]"}},
-			{{Path: "Asked", Value: "false"}, {Path: "Has", Value: "false"}}, {{Path: "Has", Value: "false"}}},
+			{{Path: "Asked", Value: "false"}, {Path: "Has", Value: "false"}},
+			{{Path: "Has", Value: "false"}}},
 		Steps: []Step{
-			{show.Step{Node: 1, Text: "call Ask{}", Notes: []string{"Asked: false -> true", "sends Ask{} to server"}},
+			{show.Step{Node: 1, Text: "call Ask{}",
+				Notes: []string{"Asked: false -> true", "sends Ask{} to server"}},
 				[]show.Field{{Path: "Asked", Value: "true"}, {Path: "Has", Value: "false"}}},
 			{show.Step{Node: 0, From: []int{1}, Text: hostile, Notes: []string{"Holder: 0 -> 1"}},
 				[]show.Field{{Path: "Holder", Value: "1"}, {Path: "Queue", Value: "[1]"}, {Path: "Log[0]",
@@ -42,8 +44,8 @@ func sample() *Chart {
 			{show.Step{Node: -1, Text: "partition: server | A, B"}, nil},
 			{show.Step{Node: 0, From: []int{1, 2, 0}, Text: "quorum votes: Yes Yes Yes"},
 				[]show.Field{{Path: "Holder", Value: "1"}}},
-			{show.Step{Node: 1, From: []int{0}, Text: "Granted{}"}, []show.Field{{Path: "Asked", Value: "true"},
-				{Path: "Has", Value: "true"}}},
+			{show.Step{Node: 1, From: []int{0}, Text: "Granted{}"},
+				[]show.Field{{Path: "Asked", Value: "true"}, {Path: "Has", Value: "true"}}},
 		},
 		Text: "the chart as text",
 	}
@@ -136,7 +138,8 @@ func (b *browser) picture(name string) {
 const (
 	title   = `document.querySelector("#detail h2").textContent`
 	chosen  = `document.querySelector("[aria-selected=true]").id`
-	changed = `[...document.querySelectorAll("tr.changed")].map(r => r.closest("table").dataset.node + " " + ` +
+	changed = `[...document.querySelectorAll("tr.changed")].map(` +
+		`r => r.closest("table").dataset.node + " " + ` +
 		`[...r.cells].map(c => c.textContent.trim()).join(" ")).join("; ")`
 )
 
@@ -154,7 +157,8 @@ func TestPage(t *testing.T) {
 	b.keys("j", kb.ArrowDown)
 	b.is(changed, "server Holder 0 1; server Queue [] [1]; server Log[0] </script><b id=evil>&\"'")
 	b.is("location.hash", "#step-2")
-	b.is(`document.querySelector("#detail table").dataset.node`, "server") // the node of the step is the first
+	// The node of the step is the first.
+	b.is(`document.querySelector("#detail table").dataset.node`, "server")
 	b.picture("second")
 	// The next step of the same node, and the one before.
 	b.keys("n")

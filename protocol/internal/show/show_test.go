@@ -135,7 +135,8 @@ func TestFold(t *testing.T) {
 
 // TestFields: all parts of a value are listed, with the names that changes have. Cycles end.
 func TestFields(t *testing.T) {
-	n := &node{Phase: 1, Voters: map[int]bool{2: true}, log: []entry{{1, 2}}, any: entry{3, 4}, raw: []byte("x")}
+	n := &node{Phase: 1, Voters: map[int]bool{2: true}, log: []entry{{1, 2}}, any: entry{3, 4},
+		raw: []byte("x")}
 	n.next = n
 	want := []Field{{"Phase", "busy"}, {"Voters[2]", "true"}, {"log[0].term", "1"}, {"log[0].value", "2"},
 		{"next", "nil"}, {"raw", `"x"`}, {"any.term", "3"}, {"any.value", "4"}}
