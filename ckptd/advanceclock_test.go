@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/watch"
@@ -165,7 +166,7 @@ time.sleep(1000)`
 		t.Fatal(err)
 	}
 	talk.obtain()
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(talk.fd), Events: unix.POLLIN}}, 60_000); n != 1 {
+	if n, err := sys.Poll([]unix.PollFd{{Fd: int32(talk.fd), Events: unix.POLLIN}}, 60_000); n != 1 {
 		t.Fatal(n, err)
 	}
 	var text strings.Builder

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/paths"
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
@@ -404,7 +405,7 @@ func checkpointIsRefused(t *testing.T, c *Client) {
 	if _, err := unix.Write(talk.fd, []byte(get("/a.txt"))); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(talk.fd), Events: unix.POLLIN}}, 10000); n != 1 {
+	if n, err := sys.Poll([]unix.PollFd{{Fd: int32(talk.fd), Events: unix.POLLIN}}, 10000); n != 1 {
 		t.Fatal(n, err)
 	}
 	_, err := g.Checkpoint(ctx)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/criu"
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/netns"
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
@@ -131,7 +132,7 @@ func exchangeByte(ctx context.Context, p *proxy.Client, from, to proxy.ID) error
 		return fmt.Errorf("send over the restored connection: %w", err)
 	}
 	const patience = 5000 // ms; it takes microseconds
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(receiver), Events: unix.POLLIN}}, patience); n != 1 {
+	if n, err := sys.Poll([]unix.PollFd{{Fd: int32(receiver), Events: unix.POLLIN}}, patience); n != 1 {
 		return fmt.Errorf("nothing arrives over the restored connection: %w",
 			errors.Join(err, context.DeadlineExceeded))
 	}

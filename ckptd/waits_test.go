@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/ckptd/internal/wire"
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
 )
@@ -76,7 +77,7 @@ func TestUnreadWhenFrozen(t *testing.T) {
 	if _, err := unix.Write(talk.fd, []byte(get("/a.txt"))); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(talk.fd), Events: unix.POLLIN}}, 10_000); n != 1 {
+	if n, err := sys.Poll([]unix.PollFd{{Fd: int32(talk.fd), Events: unix.POLLIN}}, 10_000); n != 1 {
 		t.Fatalf("no answer: %v", err)
 	}
 	// as Checkpoint, which looks first

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/seqpacket"
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/proxy/internal/protocol"
@@ -141,7 +142,7 @@ func TestConnectionThroughBothEnds(t *testing.T) {
 func read(t testing.TB, fd int) string {
 	t.Helper()
 	b := make([]byte, 100)
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10000); n != 1 || err != nil {
+	if n, err := sys.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10000); n != 1 || err != nil {
 		t.Fatalf("nothing arrives: %v", err)
 	}
 	n, err := unix.Read(fd, b)

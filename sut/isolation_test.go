@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -184,7 +185,7 @@ func TestKeeperEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	if n, err := unix.Poll(poll, 60_000); err != nil || n != 1 {
+	if n, err := sys.Poll(poll, 60_000); err != nil || n != 1 {
 		t.Errorf("the keeper goes on: %v", err)
 	}
 }

@@ -35,6 +35,12 @@ func Retry(call func() (int, error)) (int, error) {
 	}
 }
 
+// Poll waits until a descriptor is ready, for so many milliseconds; a negative number is for ever.
+// After a signal, of which the runtime sends some to its threads, the wait begins again.
+func Poll(set []unix.PollFd, milliseconds int) (ready int, err error) {
+	return Retry(func() (int, error) { return unix.Poll(set, milliseconds) })
+}
+
 // AwaitExit waits for the end of a process, of which it gets a pidfd, and tells whether it has
 // ended. A negative time is for ever.
 func AwaitExit(pidfd int, most time.Duration) bool {

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/ptrace"
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/peers"
@@ -165,7 +166,7 @@ func groupThatDoesNotBecomeQuiescent(t *testing.T, run runner) {
 			fd := connect(t, w, c)
 			send(t, fd, 200)
 			if !test.drain { // let the answer come
-				if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10000); n != 1 {
+				if n, err := sys.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10000); n != 1 {
 					t.Fatal(n, err)
 				}
 			}

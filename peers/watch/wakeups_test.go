@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/proxy"
 )
@@ -81,7 +82,7 @@ func TestMethodsAgree(t *testing.T) {
 					)
 				}
 				send(t, fd, byte(n))
-				if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10000); n != 1 {
+				if n, err := sys.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10000); n != 1 {
 					t.Fatal(n, err)
 				}
 				for i, judge := range judges {

@@ -287,7 +287,7 @@ func (s *Server) accept(listener int, newID protocol.ID) (protocol.Reply, int) {
 // outlive it. The zero reply says that the socket is ready.
 func (s *Server) wait(fd int, events int16) protocol.Reply {
 	set := []unix.PollFd{{Fd: int32(fd), Events: events}, {Fd: int32(s.channel), Events: unix.POLLIN}}
-	_, err := sys.Retry(func() (int, error) { return unix.Poll(set, -1) })
+	_, err := sys.Poll(set, -1)
 	switch {
 	case err != nil:
 		return protocol.Reply{Errno: errnoOf(err)}

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys"
 )
 
 // ErrGone is the error of waiting for a process that has ended.
@@ -89,7 +91,7 @@ func (p *pipes) Expect(want byte) error {
 func (p *pipes) ended() bool {
 	const soon = 200 // ms
 	poll := []unix.PollFd{{Fd: int32(p.answers.Fd())}}
-	n, err := unix.Poll(poll, soon)
+	n, err := sys.Poll(poll, soon)
 	return err == nil && n > 0 && poll[0].Revents&unix.POLLHUP != 0
 }
 
