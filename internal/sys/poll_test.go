@@ -38,8 +38,8 @@ func TestPollGoesOn(t *testing.T) {
 	}()
 	tid := <-thread
 	testkit.Await(t, "the thread waits", func() bool {
-		text, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(tid) + "/syscall")
-		return err == nil && strings.HasPrefix(string(text), strconv.Itoa(unix.SYS_POLL)+" ")
+		text, err := os.ReadFile("/proc/self/task/" + strconv.Itoa(tid) + "/stat")
+		return err == nil && strings.Contains(string(text), ") S ")
 	})
 	if err := unix.Tgkill(os.Getpid(), tid, unix.SIGUSR1); err != nil {
 		t.Fatal(err)
