@@ -116,8 +116,9 @@ func TestWaitForEachOther(t *testing.T) {
 // TestNeverListens: a node that others connect to has to listen.
 func TestNeverListens(t *testing.T) {
 	_, err := scripted(t, []string{"dial :7301"}, nil)
-	if want := "node b never listens at 127.0.0.1:7301, where node a connects to it"; err == nil ||
-		err.Error() != want {
+	const want = "node b never listens at 127.0.0.1:7301, where node a connects to it: have it listen " +
+		"there, or give it the address at which it does"
+	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

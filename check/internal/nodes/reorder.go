@@ -167,7 +167,8 @@ func (x *explorer) neverListens(g skeleton.Global) error {
 					kind, at, _ := fields(l.Label)
 					return kind == "listen" && reaches(at, address)
 				}) {
-				return fmt.Errorf("node %s never listens at %s, where node %s connects to it",
+				return fmt.Errorf("node %s never listens at %s, where node %s connects to it: have it "+
+					"listen there, or give it the address at which it does",
 					x.net.names[e.To], address, x.net.names[c])
 			}
 		}
