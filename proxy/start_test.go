@@ -54,10 +54,11 @@ func runProxy(t testing.TB, file string, peers ...Command) (*os.File, *exec.Cmd)
 	ours, theirs := channelPair(t)
 	channel := os.NewFile(uintptr(theirs), "channel")
 	defer channel.Close()
-	// The mount namespace must have the new root as a mount before the proxy starts.
+	// The mount namespace must have the new root as a mount before the proxy starts. The proxy is
+	// where temporary files are, which may be a mount of its own.
 	shell := `mount --make-rprivate / && mount --bind / "$1" && mount --bind /dev "$1/dev" &&
-		exec "$2" mount "$3"`
-	c := exec.Command("sh", "-c", shell, "sh", config.Root, file, config.File)
+		mount --bind "$4" "$1$4" && exec "$2" mount "$3"`
+	c := exec.Command("sh", "-c", shell, "sh", config.Root, file, config.File, os.TempDir())
 	c.ExtraFiles = []*os.File{channel}
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{

@@ -336,9 +336,10 @@ func run(t testing.TB, role string) (*Watch, *proxy.Client) {
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "channel")
 	defer theirs.Close()
+	// The proxy and the peer are where temporary files are, which may be a mount of its own.
 	const shell = `mount --make-rprivate / && mount --bind / "$1" && mount --bind /dev "$1/dev" &&
-		exec "$2" mount "$3"`
-	c := exec.Command("sh", "-c", shell, "sh", config.Root, proxyBinary, config.File)
+		mount --bind "$4" "$1$4" && exec "$2" mount "$3"`
+	c := exec.Command("sh", "-c", shell, "sh", config.Root, proxyBinary, config.File, os.TempDir())
 	c.ExtraFiles = []*os.File{theirs}
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{
