@@ -181,10 +181,11 @@ func callsOf(text string) (message string, calls []sut.Position) {
 	stack, _, _ = strings.Cut(stack, "\n\n")
 	lines := strings.Split(stack, "\n")
 	for i := 0; i+1 < len(lines); i += 2 {
-		at := sut.Position{Function: lines[i]}
-		if open := strings.LastIndex(lines[i], "("); open > 0 {
-			at.Function = lines[i][:open]
+		function := lines[i]
+		if open := strings.LastIndex(function, "("); open > 0 {
+			function = function[:open]
 		}
+		at := sut.Position{Function: sut.FunctionName(function)}
 		file, rest, ok := cutLast(strings.TrimSpace(lines[i+1]), ":")
 		if _, err := fmt.Sscan(rest, &at.Line); !ok || err != nil {
 			continue

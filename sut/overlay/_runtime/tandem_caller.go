@@ -294,7 +294,8 @@ func tandemIsOfEnvironment(name string) bool {
 	return false
 }
 
-// tandemPackage is the import path in the name of a function.
+// tandemPackage is the import path in the name of a function, as the linker writes it: dots of the
+// last element are escaped.
 func tandemPackage(name string) string {
 	slash := 0
 	for i := range len(name) {
@@ -313,10 +314,40 @@ func tandemPackage(name string) string {
 	return name
 }
 
+// tandemMatches reports whether a pattern, whose path is written as in source, names a package,
+// whose path is the linker's.
 func tandemMatches(pattern, pkg string) bool {
-	n := len(pattern)
+	n, subtree := len(pattern), false
 	if n > 4 && pattern[n-4:] == "/..." {
-		return pkg == pattern[:n-4] || stringslite.HasPrefix(pkg, pattern[:n-3])
+		n, subtree = n-4, true
 	}
-	return pkg == pattern
+	at := 0
+	for i := range n {
+		c, size := tandemUnescape(pkg[at:])
+		if size == 0 || c != pattern[i] {
+			return false
+		}
+		at += size
+	}
+	return at == len(pkg) || subtree && pkg[at] == '/'
+}
+
+// tandemUnescape is the first byte that an escaped path stands for, and how many bytes it takes
+// there; of an empty path, none. The linker escapes with a percent sign and two digits, and a
+// percent sign itself, too (cmd/internal/objabi.PathToPrefix).
+func tandemUnescape(path string) (c byte, size int) {
+	switch {
+	case path == "":
+		return 0, 0
+	case path[0] != '%' || len(path) < 3:
+		return path[0], 1
+	}
+	for i := 1; i < 3; i++ {
+		digit := path[i] - '0'
+		if path[i] > '9' {
+			digit = path[i]&^0x20 - 'A' + 10
+		}
+		c = c<<4 | digit
+	}
+	return c, 3
 }
