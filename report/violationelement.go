@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
+)
 
 // violationElement is a violation in JSON: what tells it apart, and the counterexample if that is
 // known. A field that is added here, or in what it refers to, has to be described in the schema; a
@@ -181,9 +185,12 @@ func (c *Counterexample) element() *counterexampleElement {
 	return e
 }
 
+// functionName is the name of a function in JSON: that of the source.
+func functionName(linked string) string { return valid(textutil.FunctionName(linked)) }
+
 // element is a goroutine in JSON.
 func (g Goroutine) element() goroutineElement {
-	return goroutineElement{g.ID, valid(g.Name), valid(g.Function), valid(g.Created), valid(g.Blocked)}
+	return goroutineElement{g.ID, valid(g.Name), functionName(g.Function), valid(g.Created), valid(g.Blocked)}
 }
 
 // at is the place that a text ends with; nil: it is in no file of the tree. The text itself stays
@@ -207,7 +214,7 @@ func (c *Counterexample) access(a MemoryAccess) accessElement {
 // frames are the calls on a stack in JSON; nil for none, so that the field can be left out.
 func (c *Counterexample) frames(stack []Frame) (list []frameElement) {
 	for _, f := range stack {
-		list = append(list, frameElement{valid(f.Function), valid(f.Source), c.at(f.Source)})
+		list = append(list, frameElement{functionName(f.Function), valid(f.Source), c.at(f.Source)})
 	}
 	return list
 }
@@ -216,7 +223,7 @@ func (c *Counterexample) frames(stack []Frame) (list []frameElement) {
 func (c *Counterexample) step(s Step) stepElement {
 	e := stepElement{
 		Goroutine: s.Goroutine, Operation: valid(s.Operation), Object: valid(s.Object), Kind: s.Kind,
-		Source: valid(s.Source), At: c.at(s.Source), Function: valid(s.Function), Preempts: s.Preempts,
+		Source: valid(s.Source), At: c.at(s.Source), Function: functionName(s.Function), Preempts: s.Preempts,
 		Cached: s.Cached, Restored: valid(s.Restored),
 		Stack: c.frames(s.Stack), Library: valid(s.Library), Key: s.Key,
 	}

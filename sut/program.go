@@ -36,10 +36,6 @@ const (
 // ErrNoTests is the error of building the tests of a package that has none.
 var ErrNoTests = toolchain.ErrNoTests
 
-// FunctionName is the name that the source has for a function, of the one that the runtime prints.
-// They differ where the last element of the package's path has a dot.
-func FunctionName(printed string) string { return toolchain.FunctionName(printed) }
-
 // NewToolchain returns the patched twin of the Go distribution that the go command uses in dir. It
 // makes it below cache if it is not there yet. Several processes may call it at the same time.
 func NewToolchain(ctx context.Context, dir, cache string) (*Toolchain, error) {

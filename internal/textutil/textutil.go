@@ -2,7 +2,11 @@
 // pure ones.
 package textutil
 
-import "strconv"
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
 
 // Count is a number in groups of three digits: 1,234.
 func Count(n int) string {
@@ -40,4 +44,28 @@ func Bytes(n float64) string {
 		n, unit = n/step, next
 	}
 	return strconv.FormatFloat(n, 'f', min(1, len(unit)-1), 64) + " " + unit
+}
+
+// FunctionName is a function's name as the source has it, of the one that the linker gives it and
+// the runtime prints. In the last element of a package's path, the linker writes "%2e" for a dot
+// (cmd/internal/objabi.PathToPrefix). So the first dot behind the last slash ends the path.
+func FunctionName(linked string) string {
+	if !strings.Contains(linked, "%") {
+		return linked
+	}
+	name, err := url.PathUnescape(linked)
+	if err != nil {
+		return linked // the linker has not written it
+	}
+	return name
+}
+
+// PackageOf is the import path of the package of a function, which is named as the linker does it.
+func PackageOf(linked string) string {
+	path, _, _ := strings.Cut(linked, "[") // type arguments have paths of their own
+	slash := strings.LastIndex(path, "/") + 1
+	if dot := strings.Index(path[slash:], "."); dot >= 0 {
+		path = path[:slash+dot]
+	}
+	return FunctionName(path)
 }

@@ -16,3 +16,27 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// What is no escape is not the linker's, and stays.
+func TestFunctionName(t *testing.T) {
+	for linked, want := range map[string]string{
+		"main.main": "main.main", "a/b.f[go.shape.int]": "a/b.f[go.shape.int]", "%": "%",
+		"example.com/v%2e1.f": "example.com/v.1.f", "a/%25%2eb.(*T).f": "a/%.b.(*T).f",
+		"a/b%zz.f": "a/b%zz.f",
+	} {
+		if got := FunctionName(linked); got != want {
+			t.Errorf("FunctionName(%s) = %s, want %s", linked, got, want)
+		}
+	}
+}
+
+func TestPackageOf(t *testing.T) {
+	for function, want := range map[string]string{
+		"main.main": "main", "net/http.(*Server).Serve": "net/http", "example.com/v%2e1.f": "example.com/v.1",
+		"a/b.f[go.shape.int]": "a/b", "gosave": "gosave", "a/b.f[example.com/c.T]": "a/b",
+	} {
+		if got := PackageOf(function); got != want {
+			t.Errorf("PackageOf(%s) = %s, want %s", function, got, want)
+		}
+	}
+}

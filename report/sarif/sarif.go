@@ -184,7 +184,7 @@ func addStack(r *sarif.Result, c *report.Counterexample, when string, a report.M
 	s := sarif.NewStack().WithMessage(message(when + a.Operation + " by " + a.Goroutine.Name))
 	for _, f := range a.Stack[:min(len(a.Stack), maxFrames)] {
 		s.AddFrame(sarif.NewStackFrame().WithLocation(
-			location(c, f.Source, f.Function).WithMessage(message(f.Function))))
+			location(c, f.Source, f.Function).WithMessage(message(words.Function(f.Function)))))
 	}
 	r.AddStack(s)
 }
@@ -198,7 +198,7 @@ func location(c *report.Counterexample, text, function string) *sarif.Location {
 	}
 	if function != "" {
 		l.AddLogicalLocation(sarif.NewLogicalLocation().WithKind("function").
-			WithFullyQualifiedName(words.Fit(words.Printable(function), maxWords)))
+			WithFullyQualifiedName(words.Fit(words.Function(function), maxWords)))
 	}
 	return l
 }

@@ -79,7 +79,7 @@ func (x connection) head() string {
 // sourceOf is where the user's code makes a step; empty if it is a library's.
 func sourceOf(c *report.Counterexample, step int) string {
 	s, _ := stepOf(c, step)
-	if s.Library != "" && strings.HasPrefix(s.Function, s.Library+".") {
+	if s.Library != "" && textutil.PackageOf(s.Function) == s.Library {
 		return ""
 	}
 	return words.Printable(s.Source)

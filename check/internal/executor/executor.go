@@ -289,5 +289,5 @@ func (c *Config) place(stack []uint64) string {
 	if !ok || !c.Program.IsOwn(at) {
 		return ""
 	}
-	return fmt.Sprintf("\n\tat %v, in %s", at, at.Function)
+	return fmt.Sprintf("\n\tat %v, in %s", at, at.Name())
 }

@@ -29,11 +29,11 @@ func (c *Config) limit(log *sut.Log) (limit, whole string) {
 		limit = log.Message
 		at, ok := narrate.Innermost(c.Program, log.Stack)
 		if ok && c.Program.IsOwn(at) {
-			return limit, fmt.Sprintf("%s, at %v, in %s", limit, at, at.Function)
+			return limit, fmt.Sprintf("%s, at %v, in %s", limit, at, at.Name())
 		}
 	}
 	if at, ok := narrate.LastPlace(c.Program, log.Events); ok {
-		return limit, fmt.Sprintf("%s, at %v, in %s", limit, at, at.Function)
+		return limit, fmt.Sprintf("%s, at %v, in %s", limit, at, at.Name())
 	}
 	return limit, limit
 }

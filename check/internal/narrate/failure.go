@@ -98,7 +98,7 @@ func (n *narrator) livelock() string {
 			}
 		}
 		at, _ := programPlace(n.program, &l.round[0])
-		text += fmt.Sprintf(" in %s: %s", at.Function, strings.Join(said, ", "))
+		text += fmt.Sprintf(" in %s: %s", at.Name(), strings.Join(said, ", "))
 		if own, ok := n.program.Position(l.round[0].Open); ok && own != at {
 			text += ", called at " + shortSource(own)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -131,7 +132,8 @@ func describeChoice(n *narrator, c report.Chosen) string {
 		text += fmt.Sprintf(", alternative %d", c.Choice+1)
 	}
 	if c.File != "" {
-		text += fmt.Sprintf(" at %s:%d, in %s", c.File, c.Line, c.Function)
+		text += fmt.Sprintf(" at %s:%d, in %s", c.File, c.Line,
+			textutil.FunctionName(c.Function))
 	}
 	return text
 }

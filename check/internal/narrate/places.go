@@ -49,7 +49,7 @@ func Unjudged(p *sut.Program, log *sut.Log) (list []string) {
 	for i := range log.Events {
 		if e := &log.Events[i]; e.Unjudged() {
 			at, _ := p.Position(cmp.Or(e.Open, e.PC))
-			list = append(list, fmt.Sprintf("%s at %s", at.Function, shortSource(at)))
+			list = append(list, fmt.Sprintf("%s at %s", at.Name(), shortSource(at)))
 		}
 	}
 	slices.Sort(list)

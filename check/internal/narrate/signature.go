@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/gotest"
 	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -93,7 +94,7 @@ func fullName(p *sut.Program, function string) string {
 	if rest, ok := strings.CutPrefix(function, "main."); ok {
 		return p.ImportPath + "." + rest
 	}
-	return cmp.Or(function, p.ImportPath)
+	return cmp.Or(textutil.FunctionName(function), p.ImportPath)
 }
 
 // place is where something happens, after what it is. Two goroutines may be at the same place with
@@ -181,11 +182,10 @@ func callsOf(text string) (message string, calls []sut.Position) {
 	stack, _, _ = strings.Cut(stack, "\n\n")
 	lines := strings.Split(stack, "\n")
 	for i := 0; i+1 < len(lines); i += 2 {
-		function := lines[i]
-		if open := strings.LastIndex(function, "("); open > 0 {
-			function = function[:open]
+		at := sut.Position{Function: lines[i]}
+		if open := strings.LastIndex(lines[i], "("); open > 0 {
+			at.Function = lines[i][:open]
 		}
-		at := sut.Position{Function: sut.FunctionName(function)}
 		file, rest, ok := cutLast(strings.TrimSpace(lines[i+1]), ":")
 		if _, err := fmt.Sscan(rest, &at.Line); !ok || err != nil {
 			continue

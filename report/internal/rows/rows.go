@@ -111,7 +111,7 @@ func Of(steps []report.Step) []Row {
 			kind: step.Kind, Restored: step.Restored, Preempts: step.Preempts, Cached: step.Cached,
 			Library: step.Library, Key: step.Key, Messages: messagesOf(step, streams),
 			calledByOwn: step.Library != "" && step.Function != "" &&
-				!strings.HasPrefix(step.Function, step.Library+"."),
+				textutil.PackageOf(step.Function) != step.Library,
 		}
 		if len(rows) == 0 || !joins(rows[len(rows)-1], r) || !join(&rows[len(rows)-1], r) {
 			rows = append(rows, r)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // Fit cuts text to n columns, of which the last three are then dots. So n must be at least 3. A
@@ -76,19 +78,22 @@ func QuoteArg(arg string) string {
 	return arg
 }
 
+// Function is a function's name as the source has it.
+func Function(function string) string { return Printable(textutil.FunctionName(function)) }
+
 // ShortFunction leaves the last element of the package path: "ssh.(*mux).loop". Of a function that
 // is not known nothing is left.
 func ShortFunction(function string) string {
 	if function == "" {
 		return ""
 	}
-	return Printable(path.Base(function))
+	return Function(path.Base(function))
 }
 
 // BareFunction leaves the name within the package: "(*mux).loop". What the compiler makes of a
 // deferred call goes by the name of the function that defers it.
 func BareFunction(function string) string {
-	_, name, _ := strings.Cut(ShortFunction(function), ".")
+	_, name, _ := strings.Cut(Printable(path.Base(function)), ".")
 	if deferring, number, ok := strings.Cut(name, ".deferwrap"); ok &&
 		strings.Trim(number, "0123456789") == "" {
 		return deferring

@@ -22,6 +22,7 @@ func TestPrintableLines(t *testing.T) {
 
 func TestBareFunction(t *testing.T) {
 	for function, want := range map[string]string{
+		"example.com/own%2ego.(*T).f": "(*T).f", "example.com/own%2ego.f": "f",
 		"":                                      "",
 		"main.run":                              "run",
 		"golang.org/x/crypto/ssh.(*mux).loop":   "(*mux).loop",
@@ -42,6 +43,7 @@ func TestShortFunction(t *testing.T) {
 	for function, want := range map[string]string{
 		"": "", "main.run": "main.run", "golang.org/x/crypto/ssh.(*mux).loop": "ssh.(*mux).loop",
 		"example.com/v2.5/x.main.func1": "x.main.func1", "a/b.\x1b": `b.\x1b`,
+		"example.com/own%2ego.(*T).f": "own.go.(*T).f",
 	} {
 		if got := ShortFunction(function); got != want {
 			t.Errorf("%q is short for %q, want %q", got, function, want)

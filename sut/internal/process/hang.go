@@ -76,7 +76,7 @@ func (h hangPosition) String() string {
 	text := ""
 	for _, at := range []toolchain.Position{h.own, h.inside} {
 		if at != (toolchain.Position{}) && (text == "" || at != h.own) {
-			text += "\n\tat " + at.String() + ", in " + at.Function
+			text += "\n\tat " + at.String() + ", in " + at.Name()
 		}
 	}
 	return text

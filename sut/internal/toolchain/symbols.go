@@ -1,39 +1,39 @@
 package toolchain
 
 import (
-	"cmp"
 	"debug/elf"
 	"debug/gosym"
 	"encoding/binary"
 	"fmt"
-	"net/url"
 	"strings"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // symbols resolves program counters of an executable. It is only read, so several goroutines may
 // ask at the same time.
 type symbols struct {
 	table      *gosym.Table
-	dotted     map[string]string // by function, its package, where that has a dot in its last element
-	returnStub uint64            // the entry of runtime.tandemReturn
-	code       []byte            // of all functions, from the address on that follows
+	returnStub uint64 // the entry of runtime.tandemReturn
+	code       []byte // of all functions, from the address on that follows
 	codeAt     uint64
 }
 
 // Position is a place in the program's source.
 type Position struct {
-	// Function has the import path of its package, as it is written in source: "net/http.Get".
+	// Function is named as the linker does it: see textutil.FunctionName.
 	Function string
 	File     string
 	Line     int
-
-	pkg string // its package, where the name of the function does not tell
 }
 
 func (p Position) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
 // Package is the import path of the package that the place is in. That of a main package is "main".
-func (p Position) Package() string { return cmp.Or(p.pkg, packageOf(p.Function)) }
+func (p Position) Package() string { return textutil.PackageOf(p.Function) }
+
+// Name is the function's name as the source has it.
+func (p Position) Name() string { return textutil.FunctionName(p.Function) }
 
 // readSymbols reads the table of functions and lines of an executable. It is that of the runtime,
 // which is there without debugging information, too.
@@ -56,7 +56,6 @@ func readSymbols(path string) (*symbols, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	s := &symbols{table: table, codeAt: text.Addr}
-	s.unescape()
 	if s.code, err = text.Data(); err != nil {
 		return nil, err
 	}
@@ -64,33 +63,6 @@ func readSymbols(path string) (*symbols, error) {
 		s.returnStub = f.Entry
 	}
 	return s, nil
-}
-
-// unescape gives functions the names that the source has. The linker writes "%2e" for a dot in the
-// last element of an import path, so that the first dot behind the last slash ends the path. Where
-// that is so no more, the package is noted.
-func (s *symbols) unescape() {
-	s.dotted = map[string]string{}
-	for i := range s.table.Funcs {
-		f := &s.table.Funcs[i]
-		if name := FunctionName(f.Name); name != f.Name {
-			s.dotted[name] = FunctionName(packageOf(f.Name))
-			f.Name = name
-		}
-	}
-}
-
-// FunctionName is the name that the source has for a function, of the one that the linker has and
-// the runtime prints.
-func FunctionName(linked string) string {
-	if !strings.Contains(linked, "%") {
-		return linked
-	}
-	name, err := url.PathUnescape(linked)
-	if err != nil {
-		return linked // nobody but the linker knows what it means
-	}
-	return name
 }
 
 // Position resolves the program counter of a call; ok is false if it is in no
@@ -104,8 +76,7 @@ func (p *Program) Position(pc uint64) (at Position, ok bool) {
 	if function == nil {
 		return Position{}, false
 	}
-	name := function.Name
-	return Position{Function: name, File: file, Line: line, pkg: p.symbols.dotted[name]}, true
+	return Position{Function: function.Name, File: file, Line: line}, true
 }
 
 // Declared is where a function begins, which is named with its package: "main.main".
@@ -118,7 +89,7 @@ func (p *Program) Declared(function string) (at Position, ok bool) {
 		return Position{}, false
 	}
 	file, line, _ := p.symbols.table.PCToLine(f.Entry)
-	return Position{Function: function, File: file, Line: line, pkg: p.symbols.dotted[function]}, true
+	return Position{Function: function, File: file, Line: line}, true
 }
 
 // callSize is the size of a direct call on amd64: the opcode, and how far the function is from the
@@ -206,7 +177,8 @@ func (p *Program) FunctionAt(file string, line int, outer string) (name string, 
 func (p *Program) Method(pkg, name string) (function string, ok bool) {
 	for i := range p.symbols.table.Funcs {
 		f := p.symbols.table.Funcs[i].Name
-		if p.packageOf(f) != pkg || !strings.HasSuffix(f, "."+name) || strings.Count(f[len(pkg):], ".") != 2 {
+		if textutil.PackageOf(f) != pkg || !strings.HasSuffix(f, "."+name) ||
+			strings.Count(f[len(pkg):], ".") != 2 {
 			continue
 		}
 		if function != "" {
@@ -226,34 +198,6 @@ func (p *Program) Has(function string) bool {
 // library.
 func (p *Program) Module(at Position) string { return p.modules[at.Package()] }
 
-// packageOf is the import path of a function's package.
-func (p *Program) packageOf(function string) string {
-	if p.symbols != nil && p.symbols.dotted[function] != "" {
-		return p.symbols.dotted[function]
-	}
-	return packageOf(function)
-}
-
-// packageOf is the import path in the name of a function, if its last element has no dot.
-func packageOf(function string) string {
-	path, _, _ := strings.Cut(function, "[") // type arguments have paths of their own
-	slash := strings.LastIndex(path, "/") + 1
-	dot := strings.Index(path[slash:], ".")
-	if dot < 0 {
-		return path
-	}
-	return path[:slash+dot]
-}
-
 // IsOwn reports whether a place is in the code that goroutines may be preempted in: the main module
-// and what the user named. Functions are named by the paths of their packages.
-func (p *Program) IsOwn(at Position) bool {
-	for _, pattern := range p.Open {
-		base := strings.TrimSuffix(pattern, "/...")
-		rest, ok := strings.CutPrefix(at.Function, base)
-		if ok && (strings.HasPrefix(rest, ".") || base != pattern && strings.HasPrefix(rest, "/")) {
-			return true
-		}
-	}
-	return false
-}
+// and what the user named.
+func (p *Program) IsOwn(at Position) bool { return matchesAny(p.Open, at.Package()) }

@@ -196,7 +196,7 @@ func (b *builder) stack(frames []report.Frame) int {
 	if !ok {
 		var calls []Call
 		for _, f := range frames {
-			calls = append(calls, Call{words.Printable(f.Function), words.Printable(f.Source)})
+			calls = append(calls, Call{words.Function(f.Function), words.Printable(f.Source)})
 		}
 		// It may be the same as one that was made elsewhere.
 		text := fmt.Sprint(calls)
