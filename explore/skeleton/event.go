@@ -20,6 +20,10 @@ func (n Name) compare(m Name) int {
 		cmp.Compare(n.N, m.N))
 }
 
+// Label says what an event does. Labels are compared with ==, and equal ones have equal keys. They
+// mean nothing else to the package.
+type Label interface{ Key() string }
+
 // Nobody is where an event goes that nobody receives.
 const Nobody = -1
 
@@ -27,13 +31,14 @@ const Nobody = -1
 type Event struct {
 	Name
 	// Label is what it does.
-	Label string
+	Label Label
 	// To is the component that receives it, or Nobody.
 	To int
 	// From is, of a receive, what it receives. Without N it is an event that sends.
 	From Name
-	// Got is, of a receive, the label of that. It says all that a component can learn by it.
-	Got string
+	// Got is, of a receive, the label of that. It says all that a component can learn by it. Others
+	// have none.
+	Got Label
 	// Past has the last event before it of each stream of its component, its own stream included,
 	// sorted. Before means: in every execution with this partial order.
 	Past []Name
@@ -101,7 +106,11 @@ func keyOfNames(names []Name) string {
 func (e *Event) Equal(f *Event) bool { return e.key() == f.key() }
 
 func (e *Event) key() string {
-	return keyOf(e.Name.key(), e.Label, strconv.Itoa(e.To), e.From.key(), e.Got,
+	got := ""
+	if e.Got != nil {
+		got = e.Got.Key()
+	}
+	return keyOf(e.Name.key(), e.Label.Key(), strconv.Itoa(e.To), e.From.key(), got,
 		keyOfNames(e.Past))
 }
 
@@ -132,7 +141,7 @@ func (b *Branch) key() string {
 func exploreKey(component int, l Local, arrivals []Arrival) string {
 	parts := []string{strconv.Itoa(component), l.key()}
 	for _, a := range arrivals {
-		parts = append(parts, a.Send.Name.key(), a.Send.Label, keyOfNames(a.After))
+		parts = append(parts, a.Send.Name.key(), a.Send.Label.Key(), keyOfNames(a.After))
 	}
 	return "explore " + keyOf(parts...)
 }

@@ -11,6 +11,11 @@ import (
 // A machine is a small abstract component: threads that share variables, and exchange messages with
 // threads of other components. It is explored without any reduction.
 
+// text is a label.
+type text string
+
+func (t text) Key() string { return string(t) }
+
 type opKind int
 
 const (
@@ -138,7 +143,7 @@ func (l *local) step(t, alternative int, got *Event) *local {
 		l.reg[t] = (l.reg[t]*2 + alternative) % 8
 	case send:
 		e := Event{Name: Name{l.component, o.stream, c[o.stream] + 1}, To: o.n,
-			Label: fmt.Sprint(l.reg[t] % 2), Past: l.past(c)}
+			Label: text(fmt.Sprint(l.reg[t] % 2)), Past: l.past(c)}
 		l.events = append(l.events, e)
 		c[o.stream]++
 	case receive, receiveAny:
@@ -151,7 +156,7 @@ func (l *local) step(t, alternative int, got *Event) *local {
 		c[stream]++
 		l.streams[stream] = c
 		l.taken[got.Stream]++
-		l.reg[t] = (l.reg[t]*2 + int(got.Label[0]-'0') + 3*got.Component) % 8
+		l.reg[t] = (l.reg[t]*2 + int(got.Label.Key()[0]-'0') + 3*got.Component) % 8
 	case skip:
 		if l.reg[t]%2 == 1 && l.pc[t] < len(l.m[t]) {
 			l.pc[t]++

@@ -127,9 +127,9 @@ func TestAccumulatorGrows(t *testing.T) {
 // TestParts: what was sent is received in parts, so a second receive of it fits. The same receive
 // does not.
 func TestParts(t *testing.T) {
-	sent := Event{Name: Name{0, "out", 1}, Label: "xy", To: 1}
+	sent := Event{Name: Name{0, "out", 1}, Label: text("xy"), To: 1}
 	receive := func(n int, label string) Event {
-		e := Event{Name: Name{1, "in", n}, Label: label, To: Nobody, From: sent.Name, Got: "xy"}
+		e := Event{Name: Name{1, "in", n}, Label: text(label), To: Nobody, From: sent.Name, Got: sent.Label}
 		if n > 1 {
 			e.Past = []Name{{1, "in", n - 1}}
 		}

@@ -1,11 +1,9 @@
 package nodes
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -41,7 +39,7 @@ type conn struct {
 	id       string // the same at both ends; "" for a listener
 	address  string // of a listener
 	other    int    // node
-	sent     hash   // of all that was sent
+	sent     Hash   // of all that was sent
 	closed   bool
 	taken    int  // bytes
 	arrived  int  // bytes
@@ -55,14 +53,6 @@ type chunk struct {
 	send skeleton.Event
 	end  int
 	last bool
-}
-
-// hash is of all that was sent on a connection, so that equal labels mean equal streams.
-type hash [8]byte
-
-func (h *hash) add(data []byte) {
-	sum := sha256.Sum256(append(h[:], data...))
-	copy(h[:], sum[:])
 }
 
 // newEnvironment is that of an execution which has not begun.
@@ -79,7 +69,7 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 	switch in.Kind {
 	case model.Listen:
 		a.Conn = n.open(&conn{address: in.Addr})
-		n.make(skeleton.Event{Label: "listen " + in.Addr, To: skeleton.Nobody})
+		n.make(skeleton.Event{Label: Event{Kind: model.Listen, Address: in.Addr}, To: skeleton.Nobody})
 	case model.Connect:
 		to, known := n.net.addresses[in.Addr]
 		if !known || to == n.node {
@@ -89,7 +79,7 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 		n.dialled++
 		id := fmt.Sprintf("%s#%d", n.net.names[n.node], n.dialled)
 		a.Conn = n.open(&conn{id: id, other: to})
-		n.make(skeleton.Event{Label: "connect " + id + " " + in.Addr, To: to})
+		n.make(skeleton.Event{Label: Event{Kind: model.Connect, Conn: id, Address: in.Addr}, To: to})
 	case model.Send, model.Shutdown, model.Close:
 		n.give(in)
 	case model.Receive, model.Accept:
@@ -143,7 +133,7 @@ func (n *environment) give(in model.Input) {
 	}
 	c.closed = in.Kind == model.Close
 	c.sent.add(append([]byte(in.Kind.String()), in.Data...))
-	label := fmt.Sprintf("%s %s%s %x", in.Kind, c.id, c.address, c.sent)
+	label := Event{Kind: in.Kind, Conn: c.id, Address: c.address, Sent: c.sent}
 	n.net.data[label] = slices.Clone(in.Data)
 	n.make(skeleton.Event{Label: label, To: to})
 }
@@ -155,7 +145,7 @@ func (n *environment) take(in model.Input) {
 	c := n.conns[in.Conn]
 	e := skeleton.Event{To: skeleton.Nobody}
 	if c.taken += len(in.Data); in.Kind == model.Accept {
-		e.Label = "accept " + c.id
+		e.Label = Event{Kind: model.Accept, Conn: c.id}
 		e.From, e.Got = c.inFlight[0].send.Name, c.inFlight[0].send.Label
 		c.inFlight = c.inFlight[1:]
 		n.make(e)
@@ -168,9 +158,9 @@ func (n *environment) take(in model.Input) {
 	if i < 0 {
 		return // the end was read before, or it has closed the connection itself
 	}
-	e.Label = fmt.Sprintf("receive %s %d", c.id, c.taken)
+	e.Label = Event{Kind: model.Receive, Conn: c.id, Taken: c.taken}
 	if isEnd {
-		e.Label = "receive " + c.id + " EOF"
+		e.Label = Event{Kind: model.Receive, Conn: c.id, End: true}
 	}
 	e.From, e.Got = c.inFlight[i].send.Name, c.inFlight[i].send.Label
 	if isEnd {
@@ -203,18 +193,18 @@ func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
 			return false
 		}
 	}
-	kind, id, rest := fields(a.Send.Label)
-	if kind == "connect" {
-		return n.opened(a, id, rest, r)
+	sent := did(&a.Send)
+	if sent.Kind == model.Connect {
+		return n.opened(a, r)
 	}
-	at := slices.IndexFunc(n.conns, func(c *conn) bool { return c.id == id })
-	if at < 0 || n.waits(a.Send, "receive "+id+" ") || !n.first(a) {
+	at := slices.IndexFunc(n.conns, func(c *conn) bool { return c.id == sent.Conn })
+	if at < 0 || n.waits(a.Send, model.Receive) || !n.first(a) {
 		return false
 	}
 	c, d := n.conns[at], model.Delivery{Conn: at}
 	k := chunk{send: a.Send}
-	if kind == "send" {
-		d.Data = n.net.data[a.Send.Label]
+	if sent.Kind == model.Send {
+		d.Data = n.net.data[sent]
 		c.arrived += len(d.Data)
 		k.end = c.arrived
 	} else if d.End, k.last = model.EOF, true; c.ended {
@@ -232,11 +222,10 @@ func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
 // first says whether the arrival is the next one of its stream: all that the same node has sent on
 // the connection before has arrived.
 func (n *environment) first(a *skeleton.Arrival) bool {
-	_, id, _ := fields(a.Send.Label)
 	for i := range n.arrivals {
 		b := &n.arrivals[i]
-		if _, other, _ := fields(b.Send.Label); other == id && !n.done[i] &&
-			b.Send.Component == a.Send.Component && b.Send.N < a.Send.N {
+		if did(&b.Send).Conn == did(&a.Send).Conn && !n.done[i] && b.Send.Component == a.Send.Component &&
+			b.Send.N < a.Send.N {
 			return false
 		}
 	}
@@ -244,12 +233,15 @@ func (n *environment) first(a *skeleton.Arrival) bool {
 }
 
 // opened has a connection of another node wait to be accepted, if the node listens.
-func (n *environment) opened(a *skeleton.Arrival, id, address string, r *model.Reaction) bool {
-	at := slices.IndexFunc(n.conns, func(c *conn) bool { return reaches(c.address, address) && !c.closed })
-	if at < 0 || n.waits(a.Send, "accept ") {
+func (n *environment) opened(a *skeleton.Arrival, r *model.Reaction) bool {
+	sent := did(&a.Send)
+	at := slices.IndexFunc(n.conns, func(c *conn) bool {
+		return reaches(c.address, sent.Address) && !c.closed
+	})
+	if at < 0 || n.waits(a.Send, model.Accept) {
 		return false
 	}
-	n.open(&conn{id: id, other: a.Send.Component, inFlight: []chunk{{send: a.Send}}})
+	n.open(&conn{id: sent.Conn, other: a.Send.Component, inFlight: []chunk{{send: a.Send}}})
 	r.Opened = append(r.Opened, at)
 	return true
 }
@@ -269,11 +261,13 @@ func reaches(listener, address string) bool {
 // waits says whether the script wants something else to arrive first. The next event of the script
 // that takes something from the same stream says how much that is. Beyond the script nothing is
 // held back, unless later says so.
-func (n *environment) waits(send skeleton.Event, prefix string) bool {
+func (n *environment) waits(send skeleton.Event, kind model.Kind) bool {
+	id := did(&send).Conn
 	for i := len(n.made); i < len(n.script); i++ {
-		if e := &n.script[i]; strings.HasPrefix(e.Label, prefix) {
+		e := &n.script[i]
+		if takes := did(e); takes.Kind == kind && (kind == model.Accept || takes.Conn == id) {
 			// Connections are accepted in the order in which they arrive.
-			if prefix == "accept " {
+			if kind == model.Accept {
 				if e.From == send.Name {
 					return false
 				}
@@ -286,9 +280,8 @@ func (n *environment) waits(send skeleton.Event, prefix string) bool {
 		}
 	}
 	// A node that ends closes what it has not accepted. So the script may have such a connection.
-	_, id, _ := fields(send.Label)
-	closes := func(e skeleton.Event) bool { return strings.HasPrefix(e.Label, "close "+id+" ") }
-	if prefix == "accept " && slices.ContainsFunc(n.script, closes) {
+	closes := func(e skeleton.Event) bool { return did(&e).Kind == model.Close && did(&e).Conn == id }
+	if kind == model.Accept && slices.ContainsFunc(n.script, closes) {
 		return false
 	}
 	return n.later && len(n.made) < len(n.script)
@@ -312,12 +305,4 @@ func (n *environment) exit() {
 			n.give(model.Input{Kind: model.Close, Conn: i})
 		}
 	}
-}
-
-// fields are the parts of a label: what is done, the connection, and what else there is. The label
-// of a listen has its address in the place of the connection.
-func fields(label string) (kind, id, rest string) {
-	kind, rest, _ = strings.Cut(label, " ")
-	id, rest, _ = strings.Cut(rest, " ")
-	return kind, id, rest
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // limits says why it is not known that the nodes hold, though no execution has a violation: real
@@ -45,17 +46,15 @@ func (x *explorer) reset(g skeleton.Global) string {
 		// order, and nothing is read after the close.
 		closed, taken := map[string]bool{}, map[string]int{}
 		for i := range g[c].Events {
-			kind, id, rest := fields(g[c].Events[i].Label)
-			closed[id] = closed[id] || kind == "close"
-			if total := 0; kind == "receive" && rest != "EOF" {
-				if _, err := fmt.Sscan(rest, &total); err == nil {
-					taken[id] = max(taken[id], total)
-				}
-			}
+			e := did(&g[c].Events[i])
+			closed[e.Conn] = closed[e.Conn] || e.Kind == model.Close
+			taken[e.Conn] = max(taken[e.Conn], e.Taken)
 		}
 		for _, a := range g.Arrivals(c) {
-			kind, id, _ := fields(a.Send.Label)
-			if taken[id] -= len(x.net.data[a.Send.Label]); kind == "send" && closed[id] && taken[id] < 0 {
+			sent := did(&a.Send)
+			id := sent.Conn
+			taken[id] -= len(x.net.data[sent])
+			if sent.Kind == model.Send && closed[id] && taken[id] < 0 {
 				return fmt.Sprintf("node %s can close connection %s before it has read all that "+
 					"node %s sends: a real write or read can then fail, and nodes do not have that yet",
 					x.net.names[c], id, x.net.names[a.Send.Component])
@@ -72,10 +71,10 @@ func (x *explorer) circle(g skeleton.Global) string {
 	for c := range g {
 		listens := false
 		for i := range g[c].Events {
-			switch kind, _, _ := fields(g[c].Events[i].Label); kind {
-			case "listen":
+			switch did(&g[c].Events[i]).Kind {
+			case model.Listen:
 				listens = true
-			case "accept":
+			case model.Accept:
 				listens = false
 			}
 		}

@@ -78,9 +78,9 @@ type network struct {
 	// names are those of nodes, and addresses where they listen, by their place in Config.Nodes.
 	names     []string
 	addresses map[string]int
-	// data is what was sent, by label. Labels have a hash of all that was sent before, too, so none
-	// of them ever has other data.
-	data map[string][]byte
+	// data is what was sent, by the event. Events have a hash of all that was sent before, too, so
+	// none of them ever has other data.
+	data map[Event][]byte
 }
 
 // explorer is one check.
@@ -108,7 +108,7 @@ var errEnough = errors.New("enough")
 func Run(ctx context.Context, c Config) (*Result, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
 		schedules: map[string][]model.Action{},
-		net:       &network{addresses: map[string]int{}, data: map[string][]byte{}}}
+		net:       &network{addresses: map[string]int{}, data: map[Event][]byte{}}}
 	for i, node := range c.Nodes {
 		x.net.names = append(x.net.names, node.Name)
 		if node.Listen == "" {
@@ -425,7 +425,11 @@ func choices(events []sut.Event) (list []model.Action) {
 func keyOf(events []skeleton.Event) string {
 	key := ""
 	for i := range events {
-		key += events[i].Label + "\n" + events[i].Got + "\n"
+		key += events[i].Label.Key() + "\n"
+		if events[i].Got != nil {
+			key += events[i].Got.Key()
+		}
+		key += "\n"
 	}
 	return key
 }

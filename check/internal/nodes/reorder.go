@@ -3,7 +3,6 @@ package nodes
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -19,39 +18,38 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 	taken := map[string]int{} // bytes of each connection, before the event
 	for k := range script {
 		e := script[k]
-		other := func(label string, send *skeleton.Event) {
+		other := func(label Event, send *skeleton.Event) {
 			event := e
 			event.Label, event.From, event.Got = label, send.Name, send.Label
 			list = append(list,
 				skeleton.Branch{Component: item.Component, Before: script[:k], Event: &event})
 		}
-		kind, id, _ := fields(e.Label)
-		switch kind {
+		now := did(&e)
+		switch now.Kind {
 		// Whoever has connected by then may be the next.
-		case "accept":
-			_, _, address := fields(e.Got)
+		case model.Accept:
+			address := e.Got.(Event).Address
 			for i := range item.Arrivals {
 				a := &item.Arrivals[i]
-				if what, id, at := fields(a.Send.Label); what == "connect" && at == address &&
+				if sent := did(&a.Send); sent.Kind == model.Connect && sent.Address == address &&
 					a.Send.Name != e.From && happened(a.After, k) && !takes(script[:k], a.Send.Name) {
-					other("accept "+id, &a.Send)
+					other(Event{Kind: model.Accept, Conn: sent.Conn}, &a.Send)
 				}
 			}
 		// Each send that the read takes may have been the last one that had arrived. And what the
 		// other node can have sent by then may have arrived, too: who reads little cannot take it.
-		case "receive":
-			var total int
-			if _, err := fmt.Sscan(strings.TrimPrefix(e.Label, "receive "+id+" "), &total); err != nil {
-				continue // the end of the stream
+		case model.Receive:
+			if now.End {
+				continue
 			}
 			end := 0
-			for _, a := range x.stream(item.Arrivals, id) {
-				end += len(x.net.data[a.Send.Label])
-				if end > taken[id] && end != total && happened(a.After, k) {
-					other(fmt.Sprintf("receive %s %d", id, end), &a.Send)
+			for _, a := range x.stream(item.Arrivals, now.Conn) {
+				end += len(x.net.data[did(&a.Send)])
+				if end > taken[now.Conn] && end != now.Taken && happened(a.After, k) {
+					other(Event{Kind: model.Receive, Conn: now.Conn, Taken: end}, &a.Send)
 				}
 			}
-			taken[id] = total
+			taken[now.Conn] = now.Taken
 		}
 	}
 	return list
@@ -71,7 +69,7 @@ func takes(events []skeleton.Event, sent skeleton.Name) bool {
 // stream lists the sends on a connection to a node, in order.
 func (x *explorer) stream(arrivals []skeleton.Arrival, id string) (sends []*skeleton.Arrival) {
 	for i := range arrivals {
-		if what, of, _ := fields(arrivals[i].Send.Label); what == "send" && of == id {
+		if sent := did(&arrivals[i].Send); sent.Kind == model.Send && sent.Conn == id {
 			sends = append(sends, &arrivals[i])
 		}
 	}
@@ -137,23 +135,23 @@ func (x *explorer) steps(g skeleton.Global) (list []Step) {
 // words says what an event is. Data are cut, and may be of any kind: whoever prints the words
 // quotes what is not printable.
 func (x *explorer) words(e *skeleton.Event) string {
-	kind, id, rest := fields(e.Label)
-	switch kind {
-	case "send":
-		return fmt.Sprintf("sends on %s: %.80q", id, x.net.data[e.Label])
-	case "receive":
-		if rest == "EOF" {
-			return "finds the end of " + id
+	d := did(e)
+	switch d.Kind {
+	case model.Send:
+		return fmt.Sprintf("sends on %s: %.80q", d.Conn, x.net.data[d])
+	case model.Receive:
+		if d.End {
+			return "finds the end of " + d.Conn
 		}
-		return fmt.Sprintf("receives on %s, up to byte %s", id, rest)
-	case "connect":
-		return fmt.Sprintf("connects as %s to %s", id, rest)
-	case "listen":
-		return "listens at " + id
-	case "shutdown":
-		return "shuts down " + id
+		return fmt.Sprintf("receives on %s, up to byte %d", d.Conn, d.Taken)
+	case model.Connect:
+		return fmt.Sprintf("connects as %s to %s", d.Conn, d.Address)
+	case model.Listen:
+		return "listens at " + d.Address
+	case model.Shutdown:
+		return "shuts down " + d.Conn
 	}
-	return kind + "s " + id
+	return d.Kind.String() + "s " + d.Conn + d.Address
 }
 
 // neverListens is the error of a node that is connected to and does not listen.
@@ -161,11 +159,10 @@ func (x *explorer) neverListens(g skeleton.Global) error {
 	for c := range g {
 		for i := range g[c].Events {
 			e := &g[c].Events[i]
-			kind, _, address := fields(e.Label)
-			if kind == "connect" && !slices.ContainsFunc(g[e.To].Events,
+			address := did(e).Address
+			if did(e).Kind == model.Connect && !slices.ContainsFunc(g[e.To].Events,
 				func(l skeleton.Event) bool {
-					kind, at, _ := fields(l.Label)
-					return kind == "listen" && reaches(at, address)
+					return did(&l).Kind == model.Listen && reaches(did(&l).Address, address)
 				}) {
 				return fmt.Errorf("node %s never listens at %s, where node %s connects to it: have it "+
 					"listen there, or give it the address at which it does",

@@ -1,0 +1,41 @@
+package nodes
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// Event is what a node does that others can notice, or takes of what they have sent. It is the
+// label of each event of a skeleton. Equal events of a node mean equal streams.
+type Event struct {
+	Kind model.Kind
+	// Conn is a connection, with the name that it has at both ends; empty: it is about a listener.
+	Conn    string
+	Address string // of a Connect, a Listen, and the Close of a listener
+	// Sent is, of a Send, a Shutdown and a Close, the hash of all that was sent on the connection,
+	// this included.
+	Sent Hash
+	// Taken is, of a Receive, how many bytes of the connection were read by then. With End it has
+	// found the end of the stream instead.
+	Taken int
+	End   bool
+}
+
+// Key implements skeleton.Label.
+func (e Event) Key() string {
+	return fmt.Sprintf("%d %q %q %x %d %t", e.Kind, e.Conn, e.Address, e.Sent, e.Taken, e.End)
+}
+
+// did is what an event of a node is.
+func did(e *skeleton.Event) Event { return e.Label.(Event) }
+
+// Hash is of all that was sent on a connection.
+type Hash [8]byte
+
+func (h *Hash) add(data []byte) {
+	sum := sha256.Sum256(append(h[:], data...))
+	copy(h[:], sum[:])
+}
