@@ -212,8 +212,10 @@ func tandemClassify(pc uintptr) uint8 {
 	if tandemCallers.open.match(pkg) {
 		return callerOpen
 	}
-	if file, _ := funcline1(f, pc-1, false); tandemOwnFile(file) {
-		return callerChecker
+	if pkg == "runtime" || pkg == "syscall" {
+		if file, _ := funcline1(f, pc-1, false); tandemOwnFile(file) {
+			return callerChecker
+		}
 	}
 	class := tandemClassifyLibrary(name, pkg)
 	if class != callerAtomic && class != callerValue && tandemCallers.private.match(pkg) {
@@ -222,7 +224,7 @@ func tandemClassify(pc uintptr) uint8 {
 	return class
 }
 
-// tandemOwnFile reports whether a file of the standard library was added to it.
+// tandemOwnFile reports whether a file of these two packages was added to them.
 func tandemOwnFile(file string) bool {
 	for i := len(file) - 1; i >= 0; i-- {
 		if file[i] == '/' {

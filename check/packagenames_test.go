@@ -45,7 +45,6 @@ var dotted = map[string]string{
 // buildDotted builds a program that calls Count of one of the packages.
 func buildDotted(t *testing.T, preemptIn ...string) *sut.Program {
 	t.Helper()
-	dir := t.TempDir()
 	main := "package main\n\nimport (\n\t\"os\"\n"
 	calls := ""
 	for i, argument := range slices.Sorted(maps.Keys(dotted)) {
@@ -53,7 +52,7 @@ func buildDotted(t *testing.T, preemptIn ...string) *sut.Program {
 		calls += fmt.Sprintf("\tcase %q:\n\t\tp%d.Count()\n", argument, i)
 	}
 	main += ")\n\nfunc main() {\n\tswitch os.Args[1] {\n" + calls + "\t}\n}\n"
-	for name, text := range map[string]string{
+	return buildFiles(t, "./cmd", sut.BuildOptions{PreemptIn: preemptIn}, map[string]string{
 		"go.mod": "module example.com/own.go\n\ngo 1.25\n\nrequire example.com/library.v2 " +
 			"v0.0.0\n\nreplace example.com/library.v2 => ./library\n",
 		"counting.go":               counting,
@@ -63,7 +62,14 @@ func buildDotted(t *testing.T, preemptIn ...string) *sut.Program {
 		"library/inner/counting.go": counting,
 		"library/of.d/counting.go":  counting,
 		"cmd/main.go":               main,
-	} {
+	})
+}
+
+// buildFiles builds the program of a package that files have, with these options.
+func buildFiles(t *testing.T, pkg string, o sut.BuildOptions, files map[string]string) *sut.Program {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -76,8 +82,8 @@ func buildDotted(t *testing.T, preemptIn ...string) *sut.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := toolchain.Build(context.Background(), sut.BuildOptions{Dir: dir, Package: "./cmd",
-		Output: filepath.Join(dir, "sut"), PreemptIn: preemptIn})
+	o.Dir, o.Package, o.Output = dir, pkg, filepath.Join(dir, "sut")
+	p, err := toolchain.Build(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,5 +127,34 @@ func TestDottedPackages(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What is added to the runtime is in files whose names begin with tandem_. Files of other packages
+// may be called so, too, and what they do is the program's.
+func TestFilesNamedLikeOurs(t *testing.T) {
+	p := buildFiles(t, ".", sut.BuildOptions{Races: []string{sut.RacesDirect}}, map[string]string{
+		"go.mod": "module example.com/own\n\ngo 1.25\n\nrequire example.com/library v0.0.0\n\n" +
+			"replace example.com/library => ./library\n",
+		"main.go": "package main\n\nimport \"example.com/library\"\n\n" +
+			"func main() { library.Fill() }\n",
+		"library/go.mod": "module example.com/library\n\ngo 1.25\n",
+		"library/tandem_maps.go": `package library
+
+import "sync"
+
+func Fill() {
+	m := map[int]int{}
+	var both sync.WaitGroup
+	for i := range 2 {
+		both.Go(func() { m[i] = i })
+	}
+	both.Wait()
+}
+`,
+	})
+	result := check(t, Options{Program: p, Search: dporSearch(), Depth: 1000})
+	if c := result.Counterexample; c == nil || c.Race == nil {
+		t.Errorf("%v, want a data race of map writes", result.Verdict.Kind)
 	}
 }
