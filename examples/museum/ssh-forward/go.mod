@@ -1,0 +1,7 @@
+module example.com/museum/ssh-forward
+
+go 1.26
+
+require golang.org/x/crypto v0.52.0
+
+require golang.org/x/sys v0.45.0 // indirect
