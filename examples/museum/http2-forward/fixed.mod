@@ -1,0 +1,7 @@
+module example.com/museum/http2-forward
+
+go 1.26
+
+require golang.org/x/net v0.0.0-20220927171203-f486391704dc
+
+require golang.org/x/text v0.3.7 // indirect
