@@ -51,8 +51,7 @@ var exhibits = []exhibit{
 	{directory: "ssh-forward", kind: "livelock", names: "ssh.(*mux).SendRequest"},
 	{directory: "ssh-keepalive", kind: "livelock", names: "ssh.(*channel).SendRequest"},
 	{directory: "ssh-server", kind: "data-race", names: "ssh.(*sshContext).SetValue"},
-	{directory: "yamux-write", kind: "data-race", names: "yamux.(*Session).send",
-		flags: []string{"--preempt-in", "github.com/hashicorp/yamux"}},
+	{directory: "yamux-write", kind: "data-race", names: "yamux.(*Session).send"},
 }
 
 // outcome is what tandem says of one check.
