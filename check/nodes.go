@@ -28,7 +28,7 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*repo
 	// The rest of the environment is the same for all nodes.
 	config := nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
-	// Each node has this date, and then a clock of its own.
+	// It is the date of all nodes, which have one clock.
 	config.Worker.Environment.Start = c.Date.Unix()
 	// Nodes often have one package, with other arguments.
 	built := map[string]*sut.Program{}

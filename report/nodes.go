@@ -20,4 +20,5 @@ type Nodes struct {
 }
 
 // NodeStep is something that a node does and others can notice, or that it takes from others.
+// Without a node it is about all of them: the common clock advances.
 type NodeStep struct{ Node, What string }

@@ -64,7 +64,8 @@ func (w *Worker) reply(a model.Answer) error {
 	h := &w.process.Shared.Exchange
 	*h = abi.ExchangeHeader{
 		Errno: uint32(a.Refused), Connection: uint32(a.Conn),
-		Passed: uint64(a.Time.Passed), Shows: flag(a.Shows()), Idle: flag(a.Time.Idle), Tie: flag(a.Time.Tie),
+		Passed: uint64(a.Time.Passed), Shows: flag(a.Shows() || a.Again), Idle: flag(a.Time.Idle),
+		Tie: flag(a.Time.Tie),
 	}
 	left := unsent{first: a.First, opened: a.Opened, deliveries: a.Deliveries}
 	for {

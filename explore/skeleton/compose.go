@@ -41,6 +41,9 @@ func (g Global) clocks() map[Name]clock {
 		if e.receives() {
 			c.join(of(e.From))
 		}
+		if e.Tick > 0 {
+			g.joinAll(c, e.Tick, of)
+		}
 		c[stream{n.Component, n.Stream}] = n.N
 		known[n] = c
 		return c
@@ -49,6 +52,26 @@ func (g Global) clocks() map[Name]clock {
 		of(n)
 	}
 	return known
+}
+
+// joinAll has a clock take over all that happens before the k-th advance of the common clock, and
+// that itself, which is one event of all who take part.
+func (g Global) joinAll(c clock, k int, of func(Name) clock) {
+	for d := range g {
+		takesPart := ticks(g[d].Events) >= k
+		for i := range g[d].Events {
+			e := &g[d].Events[i]
+			switch {
+			case takesPart && e.Tick == k:
+				for _, before := range e.Past {
+					c.join(of(before))
+				}
+				c[stream{e.Component, e.Stream}] = e.N
+			case !takesPart: // it had ended
+				c.join(of(e.Name))
+			}
+		}
+	}
 }
 
 // join takes over what is later in another clock.
@@ -89,20 +112,25 @@ func (g Global) arrivals(component int, clocks map[Name]clock) (list []Arrival) 
 // the branch takes something that nobody sends.
 func (g Global) substitute(b Branch) (next Global, fits bool) {
 	was := g[b.Component]
-	if !was.begins(b.Before) || b.Event == nil && was.Ended && len(b.Before) == len(was.Events) {
+	if !was.begins(b.Before) ||
+		b.Event == nil && was.Ended && len(b.Before) == len(was.Events) && was.Waits == b.Waits {
 		return nil, false
 	}
 	next = make(Global, len(g))
+	// The clock advances when all have done what they can, so no later advance is as it was.
+	last := ticks(b.Before)
 	for c := range g {
-		next[c].Events = g[c].Events
+		next[c].Events = slices.DeleteFunc(slices.Clone(g[c].Events),
+			func(e Event) bool { return e.Tick > last })
 	}
-	next[b.Component].Events = b.Before
+	next[b.Component] = Local{Events: b.Before}
 	next.cut()
 	if len(next[b.Component].Events) < len(b.Before) {
 		return nil, false // it took something that came of what it does not do any more
 	}
+	next.end(g, b, last)
 	if b.Event == nil {
-		next[b.Component].Ended = true
+		next[b.Component].Ended, next[b.Component].Waits = true, b.Waits
 		return next, true
 	}
 	if e := b.Event; e.receives() {
@@ -114,6 +142,18 @@ func (g Global) substitute(b Branch) (next Global, fits bool) {
 	next[b.Component].Events = append(slices.Clone(b.Before), *b.Event)
 	next[b.Component] = next[b.Component].normal()
 	return next, true
+}
+
+// end has those end that had ended. It is for good before an advance of the clock that is left. Two
+// ends are to be composed with each other, too: a prefix without the other one may be that of an
+// execution in which that goes on. After an event others can go on with what comes of it.
+func (g Global) end(was Global, b Branch, last int) {
+	for c := range g {
+		if c != b.Component && was[c].Ended && len(g[c].Events) == len(was[c].Events) &&
+			(b.Event == nil || ticks(was[c].Events) < last && was[c].Waits == nil) {
+			g[c].Ended, g[c].Waits = true, was[c].Waits
+		}
+	}
 }
 
 // cut takes away all events that something is missing for. The lists of events are copied.
@@ -179,8 +219,8 @@ func (l Local) begins(events []Event) bool {
 // extends says whether a whole execution is one that begins with a prefix.
 func (g Global) extends(prefix Global) bool {
 	for c := range prefix {
-		if !g[c].begins(prefix[c].Events) ||
-			prefix[c].Ended && len(g[c].Events) != len(prefix[c].Events) {
+		if !g[c].begins(prefix[c].Events) || prefix[c].Ended &&
+			(len(g[c].Events) != len(prefix[c].Events) || g[c].Waits != prefix[c].Waits) {
 			return false
 		}
 	}

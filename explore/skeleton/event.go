@@ -42,6 +42,10 @@ type Event struct {
 	// Past has the last event before it of each stream of its component, its own stream included,
 	// sorted. Before means: in every execution with this partial order.
 	Past []Name
+	// Tick is, of the k-th advance of the common clock, k; 0: it is none. All components that have
+	// not ended by then take part, each with an event that has all it did before in its Past, and
+	// is in that of all it does after. These happen at once, when nobody can do anything else.
+	Tick int
 }
 
 // receives says whether an event takes something from another component.
@@ -52,6 +56,17 @@ type Local struct {
 	Events []Event // sorted by name
 	// Ended: it does no more.
 	Ended bool
+	// Waits is, of a component that has ended, what it waits for; nil: it is gone. One that waits
+	// goes on if the clock advances.
+	Waits Label
+}
+
+// ticks is how often the clock has advanced for the component.
+func ticks(events []Event) (n int) {
+	for i := range events {
+		n = max(n, events[i].Tick)
+	}
+	return n
 }
 
 // Arrival is what is sent to a component. It can be received once the events After of the component
@@ -92,6 +107,13 @@ func keyOf(parts ...string) string {
 
 // The keys hold all that makes two events, skeletons or branches different.
 
+func keyOfLabel(l Label) string {
+	if l == nil {
+		return ""
+	}
+	return l.Key()
+}
+
 func (n Name) key() string { return keyOf(strconv.Itoa(n.Component), n.Stream, strconv.Itoa(n.N)) }
 
 func keyOfNames(names []Name) string {
@@ -106,16 +128,12 @@ func keyOfNames(names []Name) string {
 func (e *Event) Equal(f *Event) bool { return e.key() == f.key() }
 
 func (e *Event) key() string {
-	got := ""
-	if e.Got != nil {
-		got = e.Got.Key()
-	}
-	return keyOf(e.Name.key(), e.Label.Key(), strconv.Itoa(e.To), e.From.key(), got,
-		keyOfNames(e.Past))
+	return keyOf(e.Name.key(), e.Label.Key(), strconv.Itoa(e.To), e.From.key(), keyOfLabel(e.Got),
+		keyOfNames(e.Past), strconv.Itoa(e.Tick))
 }
 
 func (l Local) key() string {
-	parts := []string{strconv.FormatBool(l.Ended)}
+	parts := []string{strconv.FormatBool(l.Ended), keyOfLabel(l.Waits)}
 	for i := range l.Events {
 		parts = append(parts, l.Events[i].key())
 	}
@@ -135,7 +153,7 @@ func (b *Branch) key() string {
 	if b.Event != nil {
 		event = b.Event.key()
 	}
-	return keyOf(strconv.Itoa(b.Component), Local{Events: b.Before}.key(), event)
+	return keyOf(strconv.Itoa(b.Component), Local{Events: b.Before, Waits: b.Waits}.key(), event)
 }
 
 func exploreKey(component int, l Local, arrivals []Arrival) string {

@@ -19,18 +19,21 @@ func (t text) Key() string { return string(t) }
 type opKind int
 
 const (
-	read       opKind = iota // takes a variable into the register of the thread
-	write                    // puts the register into a variable
-	choose                   // one of two values
-	send                     // a bit of the register, on a stream of the thread
-	receive                  // what another component has sent on a stream
-	receiveAny               // what anybody has sent to this component's common place
-	skip                     // the next operation, if the register is odd
+	read         opKind = iota // takes a variable into the register of the thread
+	write                      // puts the register into a variable
+	choose                     // one of two values
+	send                       // a bit of the register, on a stream of the thread
+	receive                    // what another component has sent on a stream
+	receiveAny                 // what anybody has sent to this component's common place
+	skip                       // the next operation, if the register is odd
+	arm                        // sets the timer of the thread
+	wait                       // waits until that is due
+	receiveUntil               // receives what was sent on a stream, or gives up once that is due
 )
 
 type op struct {
 	kind   opKind
-	n      int    // the variable, or the component that it sends to
+	n      int    // the variable, the component that it sends to, or how long it is
 	stream string // that it sends on, or that it receives what was sent on
 }
 
@@ -55,6 +58,9 @@ type local struct {
 	m         machine
 	component int
 	pc, reg   []int
+	due       []int // of threads
+	now       int
+	ticks     int
 	vars      []int
 	clocks    []counts          // of threads
 	written   []counts          // of variables: the last write
@@ -69,7 +75,7 @@ func start(m machine, component int) *local {
 	l := &local{m: m, component: component, vars: make([]int, 2), written: make([]counts, 2),
 		readers: make([]counts, 2), streams: map[string]counts{}, taken: map[string]int{}}
 	for range m {
-		l.pc, l.reg = append(l.pc, 0), append(l.reg, 0)
+		l.pc, l.reg, l.due = append(l.pc, 0), append(l.reg, 0), append(l.due, 0)
 		l.clocks, l.trace = append(l.clocks, counts{}), append(l.trace, "")
 	}
 	return l
@@ -78,6 +84,7 @@ func start(m machine, component int) *local {
 func (l *local) clone() *local {
 	c := *l
 	c.pc, c.reg, c.vars = slices.Clone(l.pc), slices.Clone(l.reg), slices.Clone(l.vars)
+	c.due = slices.Clone(l.due)
 	c.clocks, c.written = slices.Clone(l.clocks), slices.Clone(l.written)
 	c.readers = slices.Clone(l.readers)
 	c.streams, c.taken = maps.Clone(l.streams), maps.Clone(l.taken)
@@ -107,6 +114,17 @@ func (l *local) next(streams []string, available offer) (list []*local) {
 			if e := available(o.stream, l.taken[o.stream]+1); e != nil {
 				list = append(list, l.step(t, 0, e))
 			}
+		case wait:
+			if l.now >= l.due[t] {
+				list = append(list, l.step(t, 0, nil))
+			}
+		case receiveUntil:
+			if e := available(o.stream, l.taken[o.stream]+1); e != nil {
+				list = append(list, l.step(t, 0, e))
+			}
+			if l.now >= l.due[t] {
+				list = append(list, l.step(t, 1, nil))
+			}
 		case receiveAny:
 			for _, s := range streams {
 				if !strings.HasPrefix(s, anyPlace) {
@@ -130,6 +148,11 @@ func (l *local) step(t, alternative int, got *Event) *local {
 	l.pc[t]++
 	c := maps.Clone(l.clocks[t])
 	c[fmt.Sprint("thread ", t)]++
+	if o.kind == receiveUntil {
+		if o.kind = receive; got == nil {
+			o.kind, l.reg[t] = wait, (l.reg[t]*2+1)%8
+		}
+	}
 	switch o.kind {
 	case read:
 		c = c.with(l.written[o.n])
@@ -157,6 +180,8 @@ func (l *local) step(t, alternative int, got *Event) *local {
 		l.streams[stream] = c
 		l.taken[got.Stream]++
 		l.reg[t] = (l.reg[t]*2 + int(got.Label.Key()[0]-'0') + 3*got.Component) % 8
+	case arm:
+		l.due[t] = l.now + o.n
 	case skip:
 		if l.reg[t]%2 == 1 && l.pc[t] < len(l.m[t]) {
 			l.pc[t]++
@@ -169,6 +194,84 @@ func (l *local) step(t, alternative int, got *Event) *local {
 		l.trace[t] += fmt.Sprint(got.Name, got.Label, ";")
 	}
 	return l
+}
+
+// forever is what a component waits for that no timer wakes.
+const forever = text("forever")
+
+// rest says what a component waits for that can do nothing else; nil: it is gone. Else it says when
+// its first timer is due; 0: it has none.
+func (l *local) rest() (waits Label, due int) {
+	for t := range l.m {
+		if l.pc[t] == len(l.m[t]) {
+			continue
+		}
+		if waits == nil {
+			waits = forever
+		}
+		switch l.m[t][l.pc[t]].kind {
+		case wait, receiveUntil:
+			if due == 0 || l.due[t] < due {
+				due = l.due[t]
+			}
+		}
+	}
+	if due > 0 {
+		waits = text(fmt.Sprint("until ", due))
+	}
+	return waits, due
+}
+
+// first is when the first of some timers is due; 0: there are none.
+func first(dues []int) (now int) {
+	for _, due := range dues {
+		if due > 0 && (now == 0 || due < now) {
+			now = due
+		}
+	}
+	return now
+}
+
+// tick has the clock advance to a time.
+func (l *local) tick(now int) *local {
+	_, due := l.rest()
+	l = l.clone()
+	l.now = now
+	l.ticks++
+	c := counts{}
+	for t := range l.m {
+		c = c.with(l.clocks[t])
+	}
+	label := text(fmt.Sprint(now, " own ", due == now))
+	l.events = append(l.events, Event{Name: Name{l.component, "clock", l.ticks}, To: Nobody,
+		Label: label, Past: l.past(c), Tick: l.ticks})
+	c["clock"]++
+	for t := range l.m {
+		l.clocks[t] = maps.Clone(c)
+		l.trace[t] += fmt.Sprint("tick ", now, ";")
+	}
+	return l
+}
+
+// advance has all components take part in the advance of the clock that have not ended; nil: there
+// is no timer, or somebody is not there whose rest counts.
+func advance(all []*local) []*local {
+	var dues []int
+	for _, l := range all {
+		_, due := l.rest()
+		dues = append(dues, due)
+	}
+	now := first(dues)
+	if now == 0 {
+		return nil
+	}
+	next := slices.Clone(all)
+	for c, l := range all {
+		if waits, _ := l.rest(); waits != nil {
+			next[c] = l.tick(now)
+		}
+	}
+	return next
 }
 
 // past is what of a clock others can notice.
@@ -186,6 +289,7 @@ func (l *local) past(c counts) (names []Name) {
 type system struct {
 	machines []machine
 	streams  []string
+	timed    bool // has timers
 }
 
 func (s *system) start() (all []*local) {
@@ -242,15 +346,22 @@ func (s *system) explore(most int, ended func([]*local)) bool {
 			}
 		}
 		if end {
+			if next := advance(all); next != nil {
+				stack = append(stack, next)
+				continue
+			}
 			ended(all)
 		}
 	}
 	return true
 }
 
-// complete finds an execution that begins with a prefix: depth first, in the order of r.
+// complete finds an execution that begins with a prefix: depth first, in the order of r. A
+// component that has ended in the prefix does nothing more that others notice, unless it waits, and
+// the clock advances. If it can never wait there, the execution goes as far as that.
 func (s *system) complete(prefix Global, r *rand.Rand) Global {
 	seen := map[string]bool{}
+	var until Global
 	var search func(all []*local) Global
 	search = func(all []*local) Global {
 		if key := keyOfAll(all); seen[key] {
@@ -258,16 +369,19 @@ func (s *system) complete(prefix Global, r *rand.Rand) Global {
 		} else {
 			seen[key] = true
 		}
-		end := true
+		end, rests := true, true
 		for _, c := range r.Perm(len(all)) {
 			done := len(all[c].events) >= len(prefix[c].Events)
-			if done && prefix[c].Ended {
-				continue
-			}
+			held := prefix[c].Ended && len(all[c].events) == len(prefix[c].Events)
 			for _, n := range all[c].next(s.streams, sent(all)) {
-				end = false
-				if grown := len(n.events) > len(all[c].events); grown && !done &&
-					!prefix[c].begins(n.events[len(n.events)-1:]) {
+				grown := len(n.events) > len(all[c].events)
+				if held && grown {
+					rests = false
+					continue
+				}
+				end = end && held
+				rests = false
+				if grown && !done && !prefix[c].begins(n.events[len(n.events)-1:]) {
 					continue
 				}
 				next := slices.Clone(all)
@@ -280,23 +394,76 @@ func (s *system) complete(prefix Global, r *rand.Rand) Global {
 		if !end {
 			return nil
 		}
-		g := make(Global, len(all))
-		for c, l := range all {
-			if len(l.events) < len(prefix[c].Events) {
-				return nil
+		g, whole := s.ending(all, prefix, rests, search)
+		if !whole {
+			if until == nil {
+				until = g
 			}
-			g[c] = Local{Events: l.events, Ended: true}
+			return nil
 		}
 		return g
 	}
-	return search(s.start())
+	if g := search(s.start()); g != nil {
+		return g
+	}
+	return until
+}
+
+// ending is what becomes of a state in which no component goes on, but those that have ended in the
+// prefix might. It is whole if the clock has not to advance for one that does not wait.
+func (s *system) ending(all []*local, prefix Global, rests bool,
+	search func([]*local) Global) (Global, bool) {
+	g, dues := make(Global, len(all)), make([]int, len(all))
+	complete, waits := true, true
+	for c, l := range all {
+		complete = complete && len(l.events) >= len(prefix[c].Events)
+		g[c] = Local{Events: l.events, Ended: true}
+		g[c].Waits, dues[c] = l.rest()
+		if prefix[c].Ended && len(l.events) == len(prefix[c].Events) {
+			waits = waits && g[c].Waits == prefix[c].Waits
+			g[c].Waits, dues[c] = prefix[c].Waits, dueOf(prefix[c].Waits)
+		}
+	}
+	now := first(dues)
+	switch {
+	case now == 0 && complete:
+		return g, true
+	case now == 0:
+		return nil, true
+	case rests && waits:
+		next := advance(all)
+		for c, l := range next {
+			if last := len(l.events) - 1; last >= len(all[c].events) && last < len(prefix[c].Events) &&
+				!prefix[c].begins(l.events[last:]) {
+				return nil, true
+			}
+		}
+		return search(next), true
+	case complete:
+		return g, false
+	}
+	return nil, true
+}
+
+// dueOf is when a component goes on that waits.
+func dueOf(waits Label) (due int) {
+	if waits != nil {
+		fmt.Sscanf(waits.Key(), "until %d", &due)
+	}
+	return due
 }
 
 // exploreLocal explores one component against what a skeleton says of the others.
 func (s *system) exploreLocal(item Item) (x Exploration) {
-	wanted := map[string]bool{}
+	wanted, times := map[string]bool{}, map[int]int{}
 	for i := range item.Local.Events {
-		wanted[item.Local.Events[i].key()] = true
+		e := &item.Local.Events[i]
+		wanted[e.key()] = true
+		if e.Tick > 0 {
+			now := 0
+			fmt.Sscanf(e.Label.Key(), "%d", &now)
+			times[e.Tick] = now
+		}
 	}
 	seen := map[string]bool{}
 	stack := []*local{start(s.machines[item.Component], item.Component)}
@@ -316,13 +483,22 @@ func (s *system) exploreLocal(item Item) (x Exploration) {
 					Branch{Component: item.Component, Before: l.events, Event: &n.events[last]})
 			}
 		}
-		switch {
-		case len(next) > 0:
-		case len(l.events) == len(wanted):
+		if len(next) > 0 {
+			continue
+		}
+		waits, due := l.rest()
+		if now := times[l.ticks+1]; waits != nil && now > 0 && (due == 0 || now <= due) {
+			if n := l.tick(now); wanted[n.events[len(n.events)-1].key()] {
+				stack = append(stack, n)
+				continue
+			}
+		}
+		if len(l.events) == len(wanted) && waits == item.Local.Waits {
 			x.Traces++
 			x.Outcomes = append(x.Outcomes, l.outcome())
-		default:
-			x.Branches = append(x.Branches, Branch{Component: item.Component, Before: l.events})
+		} else {
+			x.Branches = append(x.Branches,
+				Branch{Component: item.Component, Before: l.events, Waits: waits})
 		}
 	}
 	return x
@@ -363,9 +539,9 @@ func (s *system) reduce(r *rand.Rand) *System {
 	return d
 }
 
-// generate makes a random system.
-func generate(r *rand.Rand) *system {
-	s := &system{}
+// generate makes a random system, with timers or without.
+func generate(r *rand.Rand, timed bool) *system {
+	s := &system{timed: timed}
 	components := 2 + r.IntN(2)
 	// What is sent on a stream may be received at the other side, or never.
 	to := map[int][]string{}
@@ -405,6 +581,9 @@ func generateThread(r *rand.Rand, s *system, c, t, to int, in []string) (ops []o
 	}
 	// Messages are more frequent than the rest.
 	often := []opKind{read, write, write, choose, send, send, send, receive, receive, receiveAny, skip}
+	if s.timed {
+		often = append(often, wait, receiveUntil, receiveUntil)
+	}
 	for range 2 + r.IntN(4) {
 		o := op{kind: often[r.IntN(len(often))], n: r.IntN(2)}
 		switch o.kind {
@@ -419,6 +598,14 @@ func generateThread(r *rand.Rand, s *system, c, t, to int, in []string) (ops []o
 			}
 		case receiveAny:
 			o.stream = anyPlace
+		case receiveUntil:
+			// What comes to the common place is received by whoever wants it.
+			if o.stream = ""; len(in) > 0 && !strings.HasPrefix(in[0], anyPlace) {
+				o.stream = in[0]
+			}
+		}
+		if o.kind == wait || o.kind == receiveUntil {
+			ops = append(ops, op{kind: arm, n: 1 + r.IntN(2)})
 		}
 		ops = append(ops, o)
 	}

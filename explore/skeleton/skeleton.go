@@ -51,8 +51,9 @@ type Branch struct {
 	Component int
 	// Before are the events that it made until then. All of them are those of the skeleton.
 	Before []Event
-	// Event comes next; nil: the component has ended, or waits for ever.
+	// Event comes next; nil: the component has ended, or waits. Then Waits is that of Local.
 	Event *Event
+	Waits Label
 }
 
 // System is a system under exploration. It is used by one goroutine at a time.
@@ -94,6 +95,10 @@ func (s *System) Work() []Item { return slices.Clone(s.open) }
 
 // Completed reports a whole execution that begins with the prefix of an item. Every component of it
 // has ended. A second report of an item is ignored.
+//
+// Where the clock would advance next, and a component of the prefix that waits would take something
+// instead of that, the report has what all have done by then. The exploration of that component
+// finds that it does not wait there.
 func (s *System) Completed(key string, g Global) {
 	if !s.settle(key) {
 		return
@@ -184,6 +189,12 @@ func (s *System) settle(key string) bool {
 type Skeleton struct {
 	Global     Global
 	Components []Result
+	Items      []string // the keys of those that explore the components
+}
+
+// Possible reports whether executions have the skeleton, as far as is known.
+func (s *Skeleton) Possible() bool {
+	return !slices.ContainsFunc(s.Components, func(r Result) bool { return r.Traces == 0 })
 }
 
 // Skeletons lists what was found, in the order in which it was. A component that is not explored
@@ -191,7 +202,7 @@ type Skeleton struct {
 func (s *System) Skeletons() []Skeleton {
 	list := make([]Skeleton, len(s.found))
 	for i, f := range s.found {
-		list[i].Global = f.skeleton
+		list[i].Global, list[i].Items = f.skeleton, f.items
 		for _, key := range f.items {
 			list[i].Components = append(list[i].Components, s.explored[key])
 		}

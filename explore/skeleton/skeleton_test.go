@@ -19,15 +19,22 @@ func outcomesOf(d *System) (list []string) {
 
 // TestRandomSystems: exploring the components by themselves finds the same outcomes as exploring
 // them together, and stands for exactly as many executions.
-func TestRandomSystems(t *testing.T) {
+func TestRandomSystems(t *testing.T) { testRandomSystems(t, false) }
+
+// TestRandomSystemsWithTimers: the same of systems with a common clock.
+func TestRandomSystemsWithTimers(t *testing.T) { testRandomSystems(t, true) }
+
+func testRandomSystems(t *testing.T, timed bool) {
+	t.Helper()
 	const systems, most = 1000, 1500
 	var locals, global, skeletons int
 	for seed, tested := uint64(0), 0; tested < systems; seed++ {
 		r := rand.New(rand.NewPCG(seed, 7))
-		s := generate(r)
-		traces, outcomes := 0, map[string]bool{}
+		s := generate(r, timed)
+		traces, ticked, outcomes := 0, false, map[string]bool{}
 		if !s.explore(most, func(all []*local) {
 			traces++
+			ticked = ticked || slices.ContainsFunc(all, func(l *local) bool { return l.ticks > 0 })
 			var vector []string
 			for _, l := range all {
 				vector = append(vector, l.outcome())
@@ -36,7 +43,7 @@ func TestRandomSystems(t *testing.T) {
 		}) {
 			continue
 		}
-		if traces < 2 {
+		if traces < 2 || timed && !ticked {
 			continue // there is nothing to get wrong
 		}
 		tested++
@@ -124,12 +131,51 @@ func TestAccumulatorGrows(t *testing.T) {
 	}
 }
 
+// TestAfterTheEnd: a component that has ended did all that it does before the clock has advanced.
+// So what is sent after that comes after all of it.
+func TestAfterTheEnd(t *testing.T) {
+	last := Event{Name: Name{0, "out", 1}, Label: text("bye"), To: Nobody}
+	tick := Event{Name: Name{1, "clock", 1}, Label: text("1"), To: Nobody, Tick: 1}
+	sent := Event{Name: Name{1, "out", 1}, Label: text("x"), To: 0, Past: []Name{tick.Name}}
+	g := Global{{Events: []Event{last}, Ended: true}, {Events: []Event{tick, sent}, Ended: true}}
+	arrivals := g.Arrivals(0)
+	if len(arrivals) != 1 || !slices.Equal(arrivals[0].After, []Name{last.Name}) {
+		t.Errorf("%+v: it comes after all", arrivals)
+	}
+	// Where the other one does something else, it has still ended, and not done more.
+	other := sent
+	other.Label = text("y")
+	next, fits := g.substitute(Branch{Component: 1, Before: []Event{tick}, Event: &other})
+	if !fits || !next[0].Ended || len(next[0].Events) != 1 {
+		t.Errorf("%v: the first one has ended", next)
+	}
+	// Where it waits for another time, the clock has not advanced. The end is still one.
+	next, fits = g.substitute(Branch{Component: 1, Waits: text("2")})
+	if !fits || !next[0].Ended || len(next[1].Events) != 0 || next[1].Waits != text("2") {
+		t.Errorf("%v: the clock has not advanced", next)
+	}
+}
+
+// TestEndsTogether: each of two components may send something or not, so there are four skeletons.
+// The one without either send is composed of two ends.
+func TestEndsTogether(t *testing.T) {
+	s := &system{streams: []string{"a", "b"}, machines: []machine{
+		{{{kind: choose}, {kind: skip}, {kind: send, n: 1, stream: "a"}}},
+		{{{kind: choose}, {kind: skip}, {kind: send, n: 0, stream: "b"}}}}}
+	for seed := range uint64(50) {
+		if c := s.reduce(rand.New(rand.NewPCG(seed, 1))).Counts(); c.GlobalTraces != 4 {
+			t.Fatalf("seed %d: %+v, want 4 executions", seed, c)
+		}
+	}
+}
+
 // TestParts: what was sent is received in parts, so a second receive of it fits. The same receive
 // does not.
 func TestParts(t *testing.T) {
 	sent := Event{Name: Name{0, "out", 1}, Label: text("xy"), To: 1}
 	receive := func(n int, label string) Event {
-		e := Event{Name: Name{1, "in", n}, Label: text(label), To: Nobody, From: sent.Name, Got: sent.Label}
+		e := Event{Name: Name{1, "in", n}, Label: text(label), To: Nobody,
+			From: sent.Name, Got: sent.Label}
 		if n > 1 {
 			e.Past = []Name{{1, "in", n - 1}}
 		}
@@ -141,7 +187,8 @@ func TestParts(t *testing.T) {
 		event Event
 		fits  bool
 	}{{second, true}, {again, false}} {
-		if _, fits := g.substitute(Branch{1, []Event{first}, &c.event}); fits != c.fits {
+		b := Branch{Component: 1, Before: []Event{first}, Event: &c.event}
+		if _, fits := g.substitute(b); fits != c.fits {
 			t.Errorf("%s: fits is %v", c.event.Label, fits)
 		}
 	}

@@ -97,6 +97,8 @@ type Answer struct {
 	Conn    int // of the input; Connect, Listen: the number of the new connection or listener
 	First   int // the number of the first connection of Opened
 	Clients int // how many of the peers that are clients have not ended
+	// Again says, of a Pass, that the program is to ask once more before its clock advances.
+	Again bool
 	// Failure ends the execution with a failed assertion, for this reason, if it is not empty.
 	Failure string
 }

@@ -40,6 +40,10 @@ func WriteNodes(w io.Writer, n *report.Nodes) error {
 		p.Heading("What the nodes did to each other")
 		p.Print("  " + lanes(n.Names))
 		for _, step := range n.Steps {
+			if step.Node == "" {
+				p.Print("  " + across(len(n.Names), words.Printable(step.What)))
+				continue
+			}
 			at := max(slices.Index(n.Names, step.Node), 0)
 			p.Print("  " + strings.Repeat(" ", at*laneWidth) + words.Printable(step.What))
 		}
@@ -57,7 +61,7 @@ func WriteNodes(w io.Writer, n *report.Nodes) error {
 		p.Heading("Assumptions")
 		for _, line := range []string{
 			"a connect waits until the node listens; it is never refused",
-			"a timer fires only when its node can do nothing else",
+			"time passes only when no node can do anything else, and messages take none",
 			"a write arrives whole, and never waits for who reads",
 			"the network loses no connection, and no node crashes",
 		} {
@@ -66,6 +70,12 @@ func WriteNodes(w io.Writer, n *report.Nodes) error {
 	}
 	_, err := w.Write(p.Bytes())
 	return err
+}
+
+// across is a line through all lanes, with words at its beginning.
+func across(lanes int, what string) string {
+	line := "-- " + what + " "
+	return line + strings.Repeat("-", max(lanes*laneWidth-len(line), 2))
 }
 
 // lanes is the line with the names of all nodes.

@@ -30,8 +30,8 @@ type environment struct {
 	// opened.
 	conns   []*conn
 	dialled int
-	passed  bool // time has passed
-	err     error
+	clock
+	err error
 }
 
 // conn is a connection of a node, or a listener.
@@ -62,8 +62,8 @@ func newEnvironment(net *network, node int, script []skeleton.Event, arrivals []
 		done: make([]bool, len(arrivals))}
 }
 
-// Exchange implements sut.Peers. Each input but the passing of time is an event of the node. What
-// arrives because of it does so in the same transition, as with peers.
+// Exchange implements sut.Peers. Each input is an event of the node. What arrives because of it
+// does so in the same transition, as with peers.
 func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 	a := model.Answer{Conn: in.Conn}
 	switch in.Kind {
@@ -85,17 +85,14 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 	case model.Receive, model.Accept:
 		n.take(in)
 	case model.Pass:
-		// Nobody else can do anything about it: what they have sent is here.
-		n.passed = n.passed || in.Most > 0
-		a.Time = model.Time{Passed: in.Most, Idle: true}
+		a.First = len(n.conns)
+		n.pass(in.Most, &a)
+		return a, n.err
 	}
 	// Connections that arrive now have the next numbers.
 	a.First = len(n.conns)
 	n.deliver(&a.Reaction)
-	// A server that only waits for connections is done when nobody comes any more.
-	if slices.Contains(n.done, false) && n.deviation < 0 {
-		a.Clients = 1
-	}
+	a.Clients = n.clients()
 	return a, n.err
 }
 
@@ -188,10 +185,8 @@ func (n *environment) deliver(r *model.Reaction) {
 // arrives has one arrival reach the node, if it can now: what is before it has happened, its
 // connection is there, and the script does not want it later.
 func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
-	for _, before := range a.After {
-		if before.N > len(n.made) {
-			return false
-		}
+	if !happened(a.After, len(n.made)) {
+		return false
 	}
 	sent := did(&a.Send)
 	if sent.Kind == model.Connect {
@@ -271,12 +266,12 @@ func (n *environment) waits(send skeleton.Event, kind model.Kind) bool {
 				if e.From == send.Name {
 					return false
 				}
-				if !n.isOpen(e.From) {
+				if !n.isOpen(e.From) && (!n.forced || n.canOpen(e.From)) {
 					return true
 				}
 				continue
 			}
-			return send.N > e.From.N
+			return send.N > e.From.N && !n.forced
 		}
 	}
 	// A node that ends closes what it has not accepted. So the script may have such a connection.
@@ -284,7 +279,7 @@ func (n *environment) waits(send skeleton.Event, kind model.Kind) bool {
 	if kind == model.Accept && slices.ContainsFunc(n.script, closes) {
 		return false
 	}
-	return n.later && len(n.made) < len(n.script)
+	return n.later && len(n.made) < len(n.script) && !n.forced
 }
 
 // isOpen says whether a connection has arrived.
@@ -295,6 +290,13 @@ func (n *environment) isOpen(connect skeleton.Name) bool {
 		}
 	}
 	return false
+}
+
+// canOpen says whether all that is before a connection has happened.
+func (n *environment) canOpen(connect skeleton.Name) bool {
+	return slices.ContainsFunc(n.arrivals, func(a skeleton.Arrival) bool {
+		return a.Send.Name == connect && happened(a.After, len(n.made))
+	})
 }
 
 // exit notes that the node is gone: its connections are closed, in the order of their numbers.

@@ -3,6 +3,7 @@ package nodes
 import (
 	"crypto/sha256"
 	"fmt"
+	"time"
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -22,11 +23,16 @@ type Event struct {
 	// found the end of the stream instead.
 	Taken int
 	End   bool
+	// Time is, of a Pass, what the common clock shows then. Own says that a timer of the node is
+	// due.
+	Time time.Duration
+	Own  bool
 }
 
 // Key implements skeleton.Label.
 func (e Event) Key() string {
-	return fmt.Sprintf("%d %q %q %x %d %t", e.Kind, e.Conn, e.Address, e.Sent, e.Taken, e.End)
+	return fmt.Sprintf("%d %q %q %x %d %t %d %t", e.Kind, e.Conn, e.Address, e.Sent, e.Taken, e.End,
+		e.Time, e.Own)
 }
 
 // did is what an event of a node is.

@@ -13,15 +13,14 @@ import (
 func (x *explorer) limits() string {
 	realised := 0 // skeletons that executions have
 	for _, s := range x.system.Skeletons() {
-		possible := true
-		for _, r := range s.Components {
-			possible = possible && r.Traces > 0
-		}
 		// A node goes on where others have it end: no execution has this skeleton.
-		if !possible {
+		if !s.Possible() {
 			continue
 		}
 		realised++
+		if tick(s.Global) != nil {
+			return "no execution was found that goes on when the clock advances"
+		}
 		if reason := x.reset(s.Global); reason != "" {
 			return reason
 		}

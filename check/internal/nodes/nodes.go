@@ -98,6 +98,9 @@ type explorer struct {
 	result    Result
 	unknown   string // why the verdict cannot be that it holds
 	never     error  // that a node does not listen
+	// stuck are executions of a node that end in a deadlock, by the key of the item that explores
+	// it.
+	stuck map[string]*Violation
 }
 
 // errEnough ends the exploration: there is a violation, or a bound.
@@ -107,8 +110,8 @@ var errEnough = errors.New("enough")
 // is unknown; a context that was cancelled is an error.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
-		schedules: map[string][]model.Action{},
-		net:       &network{addresses: map[string]int{}, data: map[Event][]byte{}}}
+		schedules: map[string][]model.Action{}, stuck: map[string]*Violation{},
+		net: &network{addresses: map[string]int{}, data: map[Event][]byte{}}}
 	for i, node := range c.Nodes {
 		x.net.names = append(x.net.names, node.Name)
 		if node.Listen == "" {
@@ -183,7 +186,7 @@ func (x *explorer) do(item skeleton.Item) error {
 	if item.Component != skeleton.Completion {
 		return x.explore(item)
 	}
-	g, err := x.complete(item.Prefix)
+	g, err := complete(x, item.Prefix)
 	switch {
 	case err != nil:
 		return err
@@ -260,13 +263,9 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 			cmp.Or(log.Message, log.Outcome.String()))
 	case sut.Deadlock, sut.Livelock, sut.Leaked, sut.Redundant:
 	default: // the process is gone, in whatever way
-		if !n.waiting(log) {
+		if n.waitsFor(log) == nil {
 			n.exit()
 		}
-	}
-	if n.passed {
-		x.unknown = cmp.Or(x.unknown, "timers of node "+x.net.names[node]+" have fired, and nodes do not "+
-			"have a common clock yet")
 	}
 	return log, nil
 }
@@ -289,45 +288,12 @@ func (n *environment) waiting(log *sut.Log) bool {
 	})
 }
 
-// complete runs nodes in turns, each as far as it comes with what has arrived, until nobody goes
-// on. It returns nil if no execution begins like that.
-//
-// A node that has ended in the prefix makes no more events. Should it have to take something that
-// the others send now, its exploration has no execution with that skeleton, and finds the branch
-// that takes it (package skeleton).
-func (x *explorer) complete(prefix skeleton.Global) (skeleton.Global, error) {
-	g := slices.Clone(prefix)
-	offered := make([]int, len(g)) // what a node was offered when it ran last
-	for progress := true; progress; {
-		progress = false
-		for c := range g {
-			arrivals := g.Arrivals(c)
-			if prefix[c].Ended || offered[c] == 1+len(arrivals) {
-				continue
-			}
-			offered[c] = 1 + len(arrivals)
-			events, found, err := x.extend(c, g[c].Events, arrivals)
-			if err != nil || !found {
-				return nil, err
-			}
-			if progress = true; len(events) > len(g[c].Events) {
-				g[c].Events = events
-			}
-		}
-	}
-	for c := range g {
-		g[c].Ended = true
-	}
-	x.never = cmp.Or(x.never, x.neverListens(g))
-	return g, nil
-}
-
 // extend runs a node until it has made some events, and then as far as it comes.
 //
 // Two executions that make the same events may differ inside, so that one goes on where the other
 // one does not. Either will do: the exploration finds both.
 func (x *explorer) extend(node int, script []skeleton.Event, arrivals []skeleton.Arrival) (
-	events []skeleton.Event, found bool, err error) {
+	local skeleton.Local, found bool, err error) {
 	begin := func() *environment {
 		// What is new arrives after the script, so that what led there does so again.
 		n := newEnvironment(x.net, node, script, arrivals)
@@ -338,24 +304,28 @@ func (x *explorer) extend(node int, script []skeleton.Event, arrivals []skeleton
 		if n.deviation >= 0 || len(n.made) < len(script) {
 			return false
 		}
-		events = slices.Clone(n.made)
-		x.schedules[keyOf(events)] = choices(log.Events)
+		local = skeleton.Local{Events: slices.Clone(n.made), Waits: n.waitsFor(log)}
+		x.schedules[keyOf(local.Events)] = choices(log.Events)
 		return true
 	}
 	// Without a schedule all are tried, the one that the worker takes by itself first.
 	// Most often, what is known to lead there does so again.
-	if known, ok := x.schedules[keyOf(script)]; ok {
+	known, ok := x.schedules[keyOf(script)]
+	if last := len(script) - 1; !ok && last >= 0 && script[last].Tick > 0 {
+		known, ok = x.schedules[keyOf(script[:last])] // it ends where the clock advances now
+	}
+	if ok {
 		n := begin()
 		log, err := x.run(node, sut.Schedule{Prefix: known, Lenient: true, Rounds: maxRounds}, n)
 		if err != nil {
-			return nil, false, err
+			return local, false, err
 		}
 		if enough(n, log, 0) {
-			return events, true, nil
+			return local, true, nil
 		}
 	}
 	found, err = x.search(node, begin, enough)
-	return events, found, err
+	return local, found, err
 }
 
 // explore explores a node against what a skeleton says of the others. Executions that leave the
@@ -376,12 +346,15 @@ func (x *explorer) explore(item skeleton.Item) error {
 			event := n.made[at]
 			b.Before, b.Event = slices.Clone(n.made[:at]), &event
 			x.keep(slices.Clone(n.made[:at+1]), log)
-		// It has ended, or waits for ever, before it has done all.
-		case len(n.made) < len(script):
-			b.Before = slices.Clone(n.made)
+		// It has ended, or waits, before it has done all, or for something else than is said.
+		case len(n.made) < len(script) || n.waitsFor(log) != item.Local.Waits:
+			b.Before, b.Waits = slices.Clone(n.made), n.waitsFor(log)
 			x.keep(b.Before, log)
 		default:
 			e.Traces++
+			if n.due > 0 {
+				return false // it goes on when the clock advances
+			}
 			e.Outcomes = append(e.Outcomes, outcome.String())
 			x.judge(item, log, outcome)
 			return x.result.Violation != nil
@@ -393,15 +366,29 @@ func (x *explorer) explore(item skeleton.Item) error {
 		return err
 	}
 	x.result.Outcomes = append(x.result.Outcomes, e.Outcomes...)
-	switch v := x.result.Violation; {
-	case v != nil && v.Outcome == model.Deadlock && x.never != nil:
-		return x.never
-	case v != nil:
+	if x.result.Violation != nil {
 		return errEnough
 	}
 	e.Branches = append(e.Branches, x.reorder(item)...)
 	x.system.Explored(item.Key, e)
-	return nil
+	if x.confirm(); x.result.Violation == nil {
+		return nil
+	}
+	return cmp.Or(x.never, errEnough)
+}
+
+// confirm looks for a deadlock that all nodes together have. One node by itself may only seem to
+// wait for ever: another one goes on where it was taken to end, or a timer of it is due.
+func (x *explorer) confirm() {
+	for _, s := range x.system.Skeletons() {
+		for c, key := range s.Items {
+			if v := x.stuck[key]; v != nil && s.Possible() && tick(s.Global) == nil {
+				v.Events, x.result.Violation = x.steps(s.Global), v
+				x.result.Outcomes = append(x.result.Outcomes, s.Components[c].Outcomes...)
+				return
+			}
+		}
+	}
 }
 
 // keep remembers what leads to some events. The first schedule that does is as good as any.

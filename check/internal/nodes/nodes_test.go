@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,31 @@ func TestCounter(t *testing.T) {
 	}
 	if r := run("fixed"); r.Verdict != model.Holds {
 		t.Errorf("fixed: %v, %s", r.Verdict, r.Reason)
+	}
+}
+
+// TestRetry: an order that is sent again at the time at which its answer comes is carried out
+// twice. A server that knows it holds.
+func TestRetry(t *testing.T) {
+	server, client := build(t, "./retry/server"), build(t, "./retry/client")
+	for _, c := range []struct {
+		args []string
+		want model.Verdict
+	}{{nil, model.Violated}, {[]string{"fixed"}, model.Holds}} {
+		r, err := Run(t.Context(), Config{Nodes: []Node{
+			{Name: "server", Program: server, Args: c.args, Listen: "127.0.0.1:7400"},
+			{Name: "client", Program: client},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != c.want {
+			t.Errorf("%q: %v, %s", c.args, r.Verdict, r.Reason)
+		}
+		if v := r.Violation; v != nil && (v.Node != "server" ||
+			!slices.Contains(v.Events, Step{What: "the time is 1 s"})) {
+			t.Errorf("%+v", v)
+		}
 	}
 }
 
@@ -217,14 +243,60 @@ func TestNotAccepted(t *testing.T) {
 	}
 }
 
-// TestTime: what timers do is not known without a common clock.
+// TestTime: what was sent in time is not late, and what was not is.
 func TestTime(t *testing.T) {
-	r, err := scripted(t, []string{"dial :7301", "sleep", "write x"},
+	for _, c := range []struct {
+		client, server []string
+		want           model.Verdict
+	}{
+		{[]string{"dial :7301", "sleep 1", "write x"},
+			[]string{"listen :7301", "accept", "read 1"}, model.Holds},
+		// Both clocks show the same, also before a node has spoken to any other.
+		{[]string{"sleep 1", "dial :7301", "write x"},
+			[]string{"listen :7301", "accept", "within 2", "read 1"}, model.Holds},
+		{[]string{"dial :7301", "sleep 2", "write x"},
+			[]string{"listen :7301", "accept", "within 1", "read 1"}, model.Violated},
+		{[]string{"dial :7301", "sleep 1", "write x"},
+			[]string{"listen :7301", "accept", "within 2", "read 1"}, model.Holds},
+		{[]string{"sleep 1", "dial :7301", "sleep 1", "write x"},
+			[]string{"sleep 1", "listen :7301", "accept", "within 2", "read 1"}, model.Holds},
+		// Time is not up to who is asked first.
+		{[]string{"sleep 3", "dial :7301", "write x"},
+			[]string{"listen :7301", "sleep 2", "accept", "within 2", "read 1"}, model.Holds},
+	} {
+		r, err := scripted(t, c.client, c.server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != c.want {
+			t.Errorf("%q, %q: %v, %s", c.client, c.server, r.Verdict, r.Reason)
+		}
+	}
+}
+
+// TestSameTime: what is sent at the time at which another node's timer is due comes before that, or
+// after it. Each is found to be wrong by a node that does not expect it.
+func TestSameTime(t *testing.T) {
+	for _, unexpected := range []string{"0", "1"} {
+		r, err := scripted(t, []string{"dial :7301", "sleep 1", "write x"},
+			[]string{"listen :7301", "accept", "try 1", "not " + unexpected})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := r.Violation; v == nil || v.Outcome != model.Panicked {
+			t.Errorf("nobody reads %s bytes: %v, %s", unexpected, r.Verdict, r.Reason)
+		}
+	}
+}
+
+// TestTimersForEver: nodes whose timers never stop are explored up to some time.
+func TestTimersForEver(t *testing.T) {
+	r, err := scripted(t, []string{"dial :7301", "write x", "heartbeat"},
 		[]string{"listen :7301", "accept", "read 1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Verdict != model.Unknown || !strings.Contains(r.Reason, "common clock") {
+	if r.Verdict != model.Unknown || !strings.Contains(r.Reason, "the clock has advanced") {
 		t.Errorf("%v: %s", r.Verdict, r.Reason)
 	}
 }

@@ -3,6 +3,8 @@ package nodes
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -16,8 +18,10 @@ import (
 func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 	script := item.Local.Events
 	taken := map[string]int{} // bytes of each connection, before the event
+	ticks := 0
 	for k := range script {
 		e := script[k]
+		ticks = max(ticks, e.Tick)
 		other := func(label Event, send *skeleton.Event) {
 			event := e
 			event.Label, event.From, event.Got = label, send.Name, send.Label
@@ -32,7 +36,8 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 			for i := range item.Arrivals {
 				a := &item.Arrivals[i]
 				if sent := did(&a.Send); sent.Kind == model.Connect && sent.Address == address &&
-					a.Send.Name != e.From && happened(a.After, k) && !takes(script[:k], a.Send.Name) {
+					a.Send.Name != e.From && happened(a.After, k) && !takes(script[:k], a.Send.Name) &&
+					x.mayBeNext(item, a, k) {
 					other(Event{Kind: model.Accept, Conn: sent.Conn}, &a.Send)
 				}
 			}
@@ -42,10 +47,12 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 			if now.End {
 				continue
 			}
-			end := 0
-			for _, a := range x.stream(item.Arrivals, now.Conn) {
+			end, sends := 0, x.stream(item.Arrivals, now.Conn)
+			for i, a := range sends {
 				end += len(x.net.data[did(&a.Send)])
-				if end > taken[now.Conn] && end != now.Taken && happened(a.After, k) {
+				// What was sent before the clock advanced last is there.
+				there := i+1 < len(sends) && epoch(script, sends[i+1]) < ticks
+				if end > taken[now.Conn] && end != now.Taken && happened(a.After, k) && !there {
 					other(Event{Kind: model.Receive, Conn: now.Conn, Taken: end}, &a.Send)
 				}
 			}
@@ -53,6 +60,29 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 		}
 	}
 	return list
+}
+
+// epoch is how often the clock had advanced for a node, of the given events, before something was
+// sent to it.
+func epoch(script []skeleton.Event, a *skeleton.Arrival) (ticks int) {
+	for _, n := range a.After {
+		ticks = max(ticks, count(script[:min(n.N, len(script))]))
+	}
+	return ticks
+}
+
+// mayBeNext says whether a connection may be accepted as the k-th event: one that was made before
+// the clock has advanced is before those after that.
+func (x *explorer) mayBeNext(item skeleton.Item, a *skeleton.Arrival, k int) bool {
+	script := item.Local.Events
+	for i := range item.Arrivals {
+		b := &item.Arrivals[i]
+		if did(&b.Send).Kind == model.Connect && did(&b.Send).Address == did(&a.Send).Address &&
+			epoch(script, b) < epoch(script, a) && !takes(script[:k], b.Send.Name) {
+			return false
+		}
+	}
+	return true
 }
 
 // happened says whether all these events are among the first k.
@@ -78,14 +108,20 @@ func (x *explorer) stream(arrivals []skeleton.Arrival, id string) (sends []*skel
 }
 
 // judge notes a violation. Only an execution that has made all events of its skeleton is judged:
-// then what has arrived is all that ever does, and a deadlock is one.
+// then what has arrived is all that ever does. A deadlock is one if confirm says so.
 func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome) {
-	if !outcome.Violation() || x.result.Violation != nil {
+	if !outcome.Violation() || x.result.Violation != nil || x.stuck[item.Key] != nil {
 		return
 	}
 	v := &Violation{Node: x.net.names[item.Component], Outcome: outcome}
 	if shown := x.show(item, log); shown != nil {
 		v.Counterexample = narrate.Counterexample(x.config.Nodes[item.Component].Program, shown, nil, nil)
+	}
+	if outcome == model.Deadlock || outcome == model.Livelock {
+		if x.stuck[item.Key] == nil {
+			x.stuck[item.Key] = v
+		}
+		return
 	}
 	for _, s := range x.system.Skeletons() {
 		if slices.EqualFunc(s.Global[item.Component].Events, item.Local.Events,
@@ -118,14 +154,29 @@ func (x *explorer) steps(g skeleton.Global) (list []Step) {
 	at := make([]int, len(g))
 	for progress := true; progress; {
 		progress = false
+		now := -1 * time.Nanosecond
 		for c := range g {
 			for ; at[c] < len(g[c].Events); at[c]++ {
 				e := &g[c].Events[at[c]]
 				if e.From.N > at[e.From.Component] && e.From.N > 0 {
 					break
 				}
+				if e.Tick > 0 {
+					now = did(e).Time
+					break
+				}
 				list = append(list, Step{x.net.names[c], x.words(e)})
 				progress = true
+			}
+		}
+		// All that still are there are at the next advance of the clock.
+		if !progress && now >= 0 {
+			seconds := strconv.FormatFloat(now.Seconds(), 'f', -1, 64)
+			list, progress = append(list, Step{What: "the time is " + seconds + " s"}), true
+			for c := range g {
+				if at[c] < len(g[c].Events) && g[c].Events[at[c]].Tick > 0 {
+					at[c]++
+				}
 			}
 		}
 	}

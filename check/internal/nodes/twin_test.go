@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -13,12 +14,20 @@ import (
 
 // TestTogether: random clients and a server have the same verdict as nodes, and as goroutines of
 // one program, which is explored as any program is.
-func TestTogether(t *testing.T) {
-	const systems, most = 150, 3000
+func TestTogether(t *testing.T) { testTogether(t, 150, false) }
+
+// TestTogetherWithTimers: the same with sleeps, deadlines, tickers and a select. No two nodes have
+// timers that are due at the same time: in one program these fire at once, and among nodes what one
+// of them does then may come before another one's timer.
+func TestTogetherWithTimers(t *testing.T) { testTogether(t, 50, true) }
+
+func testTogether(t *testing.T, systems int, timed bool) {
+	t.Helper()
+	const most = 3000
 	program := build(t, "./testdata/script")
 	count := map[model.Verdict]int{}
 	for seed := uint64(0); count[model.Holds]+count[model.Violated] < systems; seed++ {
-		scripts := randomScripts(rand.New(rand.NewPCG(seed, 3)))
+		scripts := randomScripts(rand.New(rand.NewPCG(seed, 3)), timed)
 		want, ended := runTogether(t, program, scripts, most)
 		if !ended {
 			continue
@@ -52,11 +61,21 @@ func TestTogether(t *testing.T) {
 }
 
 // randomScripts are those of a server and its clients: see testdata/script/together.go.
-func randomScripts(r *rand.Rand) (scripts []string) {
+func randomScripts(r *rand.Rand, timed bool) (scripts []string) {
 	clients := 1 + r.IntN(2)
 	read := []string{"x", "y", "xy", "yx", "xx", "yy", "-"}
+	if timed {
+		read = append(read, "t", "tx", "xt", "ty", "tt")
+	}
+	long := 1 // no sum of some such times is that of others
 	steps := func() string {
 		all := []string{"wx", "wy", "wxy", "r1", "r9"}
+		if timed {
+			for _, what := range []string{"s", "d", "d", "k", "o", "s"} {
+				all = append(all, fmt.Sprint(what, long))
+				long *= 3 // a ticker takes it twice
+			}
+		}
 		var list []string
 		for range 1 + r.IntN(2) {
 			list = append(list, all[r.IntN(len(all))])

@@ -23,7 +23,7 @@ var tandemPeerTimers struct {
 //go:linkname tandemPeersHear syscall.tandemPeersHear
 func tandemPeersHear(pass func(most uint64)) {
 	if tandem.sh.environment.peerTime != 0 {
-		tandemPeerTime.pass = pass
+		tandemPeerTime.heard = true
 	}
 	if tandem.sh.environment.peerTimers == 0 || tandemPeerTimers.pass != nil {
 		return
@@ -86,8 +86,11 @@ func tandemForcePeerTimers() bool {
 // which begins then, asks the checker how far time goes: to a timer of the peers that makes them do
 // something, or to the program's next. The record of a tick before it makes it come after
 // everything else.
-var tandemPeerTime struct {
-	pass  func(most uint64) // gives the input; nil: the peers have not heard of the program yet
+var tandemPeerTime tandemPeerTimes
+
+type tandemPeerTimes struct {
+	pass  func(most uint64) // gives the input
+	heard bool              // the peers have heard of the program
 	g     guintptr          // the goroutine, once it has begun
 	most  uint64            // ns until the program's next timer; 0: there is none
 	asked bool              // nothing comes from the peers before the program's clock advances
@@ -99,8 +102,19 @@ var tandemPeerTime struct {
 // tandemPeersMayAct reports whether the peers may do something if time passes.
 func tandemPeersMayAct() bool {
 	s := &tandemPeerTime
-	return s.pass != nil && !s.asked && !s.idle
+	return s.mayGoOn() && !s.asked
 }
+
+// mayGoOn reports whether the peers may ever do something if time passes. Several programs have one
+// clock, so others go on even if they have not heard of this one.
+func (s *tandemPeerTimes) mayGoOn() bool {
+	return (s.heard || s.pass != nil && tandem.sh.environment.peerTime != 0 && tandemTellsTaken()) && !s.idle
+}
+
+// tandemSetPass is called when package syscall is there.
+//
+//go:linkname tandemSetPass syscall.tandemSetPass
+func tandemSetPass(pass func(most uint64)) { tandemPeerTime.pass = pass }
 
 // tandemPeersTurn has time pass for the peers, at most until the program's next timer is due, where
 // it is not known yet that they do nothing before.

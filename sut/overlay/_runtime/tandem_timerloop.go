@@ -205,7 +205,7 @@ func (l *tandemTimerLoop) goesRound(t *tandemG) bool { return l.marked && t.turn
 // tandemPeersMayGoOn reports whether the peers may do something at some time.
 func tandemPeersMayGoOn() bool {
 	time, timers := &tandemPeerTime, &tandemPeerTimers
-	return time.pass != nil && !time.idle ||
+	return time.mayGoOn() ||
 		timers.pass != nil && timers.passed < tandem.sh.environment.peerTimers
 }
 

@@ -18,6 +18,11 @@ func tandemBehaviour() uint32
 //go:linkname tandemPeersHear
 func tandemPeersHear(pass func(most uint64))
 
+//go:linkname tandemSetPass
+func tandemSetPass(pass func(most uint64))
+
+func init() { tandemSetPass(tandemPass) }
+
 //go:linkname tandemTimePassed
 func tandemTimePassed(most uint64)
 

@@ -49,10 +49,24 @@ func main() {
 				panic("read " + with + " bytes")
 			}
 		case "sleep":
-			time.Sleep(time.Second)
+			time.Sleep(seconds(with))
+		case "within":
+			err = conn.SetReadDeadline(time.Now().Add(seconds(with)))
+		case "try":
+			conn.SetReadDeadline(time.Now().Add(seconds(with)))
+			n, _ = conn.Read(make([]byte, 1))
+		case "heartbeat":
+			for {
+				time.Sleep(time.Second)
+			}
 		}
 		if err != nil {
 			panic(err)
 		}
 	}
+}
+
+func seconds(text string) time.Duration {
+	n, _ := strconv.Atoi(text)
+	return time.Duration(n) * time.Second
 }

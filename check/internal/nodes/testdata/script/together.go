@@ -2,8 +2,10 @@ package main
 
 import (
 	"net"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // together runs the scripts of several nodes in one program. All listen before any of them begins,
@@ -12,8 +14,11 @@ import (
 //	serve N STEPS... NOT     accepts N connections, and has a goroutine for each do the steps
 //	dial STEPS... NOT        connects to the server, and does the steps
 //
-// A step is a write of a letter, or a read of up to some bytes: wx, r1, r9. In the end, all that was
-// read must not be NOT. Errors of connections are no failures: they end a read, or lose a write.
+// A step is a write of a letter, or a read of up to some bytes: wx, r1, r9. With a number of
+// milliseconds it is a sleep, a read with a deadline, two writes with a ticker, or a select of a
+// timer and what was read: s8, d8, k8, o8. What takes too long counts as the letter t. In the end, all
+// that was read must not be NOT. Errors of connections are no failures: they end a read, or lose a
+// write.
 func together(scripts [][]string) {
 	l, err := net.Listen("tcp", "127.0.0.1:7300")
 	if err != nil {
@@ -58,14 +63,9 @@ func node(l net.Listener, script []string) {
 	for _, conn := range conns {
 		all.Go(func() {
 			for _, step := range steps {
-				if step[0] == 'w' {
-					conn.Write([]byte(step[1:]))
-					continue
-				}
-				b := make([]byte, step[1]-'0')
-				n, _ := conn.Read(b)
+				read := do(conn, step)
 				mu.Lock()
-				got.Write(b[:n])
+				got.WriteString(read)
 				mu.Unlock()
 			}
 		})
@@ -77,4 +77,48 @@ func node(l net.Listener, script []string) {
 	for _, conn := range conns {
 		conn.Close()
 	}
+}
+
+// do does a step, and returns what it has read.
+func do(conn net.Conn, step string) string {
+	number, _ := strconv.Atoi(step[1:])
+	long := time.Duration(number) * time.Millisecond
+	b := make([]byte, 9)
+	switch step[0] {
+	case 'w':
+		conn.Write([]byte(step[1:]))
+	case 's':
+		time.Sleep(long)
+	case 'r':
+		n, _ := conn.Read(b[:number])
+		return string(b[:n])
+	case 'd':
+		conn.SetReadDeadline(time.Now().Add(long))
+		n, err := conn.Read(b)
+		conn.SetReadDeadline(time.Time{})
+		if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+			return "t"
+		}
+		return string(b[:n])
+	case 'k':
+		ticker := time.NewTicker(long)
+		for range 2 {
+			<-ticker.C
+			conn.Write([]byte("x"))
+		}
+		ticker.Stop()
+	case 'o':
+		read := make(chan string, 1)
+		go func() {
+			n, _ := conn.Read(b)
+			read <- string(b[:n])
+		}()
+		select {
+		case <-time.After(long):
+			return "t"
+		case s := <-read:
+			return s
+		}
+	}
+	return ""
 }

@@ -1,0 +1,265 @@
+package nodes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// clock is what a node knows of the common clock in one execution, and whether it goes on.
+type clock struct {
+	now   time.Duration // what it shows
+	ticks int           // how often it has advanced
+	// armed: a timer of the node is due now, and what arrives at the same time may be first.
+	armed bool
+	// forced: what arrives does so at once, wherever the script has it read.
+	forced bool
+	// rests: the node can do nothing else, and the script says nothing of a time to which the clock
+	// advances then. Its first timer is due at the given time; 0: it has none.
+	rests bool
+	due   time.Duration
+}
+
+// maxTicks is how often the clock advances in an execution. Beyond that the verdict is unknown.
+const maxTicks = 100
+
+// pass is called when the node can do nothing but wait, for a timer that is due after some time or,
+// with 0, for others. All that was sent has to arrive first. The clock then advances if the script
+// says so and the node's timer is not due before. Else the execution ends here.
+func (n *environment) pass(most time.Duration, a *model.Answer) {
+	if n.deviation >= 0 || n.rests {
+		n.stop(most, a)
+		return
+	}
+	if a.Clients = 1; most == model.Once {
+		n.deliver(&a.Reaction)
+		a.Again = true
+		return
+	}
+	// What has arrived came before the node's own timer, which fires now. This is no other time.
+	// The runtime asks for one more than the time that is left, if that is 1 ns.
+	timer := n.armed && most > 0 && most <= model.Once+1
+	if n.armed = false; timer {
+		a.Time.Passed = most
+		return
+	}
+	n.forced = true
+	n.deliver(&a.Reaction)
+	n.forced = false
+	if a.Shows() {
+		a.Again = true
+		return
+	}
+	// All that is left to find out is how long the node would wait by itself.
+	due := time.Duration(0)
+	if most > 0 {
+		due = n.now + most
+	}
+	if !n.advance(due, most, a) {
+		n.rests, n.due = true, due
+		n.stop(most, a)
+	}
+}
+
+// advance has the clock advance if the script says so, and says whether it has.
+func (n *environment) advance(due, most time.Duration, a *model.Answer) bool {
+	if len(n.made) >= len(n.script) {
+		return false
+	}
+	next := did(&n.script[len(n.made)])
+	if next.Kind != model.Pass || due > 0 && due < next.Time || next.Own != (due == next.Time) {
+		return false
+	}
+	// Its own timers fire with the next step of the runtime. Others' time passes within this one.
+	passed := next.Time - n.now
+	n.ticks++
+	n.make(skeleton.Event{Label: next, To: skeleton.Nobody, Tick: n.ticks})
+	n.now = next.Time
+	if next.Own {
+		// What is sent at this time by others may come before or after the timer fires.
+		a.Time = model.Time{Passed: most, Tie: n.canArrive()}
+		n.armed = a.Time.Tie
+		return true
+	}
+	a.Time.Passed, a.Again = passed, true
+	n.deliver(&a.Reaction)
+	return true
+}
+
+// stop ends the execution: it has left the script, or comes no further. Nothing that it could do
+// before this is missed, since it can do nothing but wait.
+func (n *environment) stop(most time.Duration, a *model.Answer) {
+	if a.Clients = 0; most == 0 {
+		a.Time.Idle = true
+	} else {
+		a.Failure = "the clock does not advance any more"
+	}
+}
+
+// canArrive says whether something can arrive now.
+func (n *environment) canArrive() bool {
+	for i := range n.arrivals {
+		if !n.done[i] && happened(n.arrivals[i].After, len(n.made)) {
+			return true
+		}
+	}
+	return false
+}
+
+// clients is whether others may come, so that a server that only waits for them is not done. When
+// it waits, it asks whether time passes, and is told.
+func (n *environment) clients() int {
+	if n.deviation < 0 {
+		return 1
+	}
+	return 0
+}
+
+// waitsFor is what the node waits for in the end; nil: it is gone.
+func (n *environment) waitsFor(log *sut.Log) skeleton.Label {
+	if n.rests || log.Outcome == sut.Deadlock || log.Outcome == sut.Livelock || n.waiting(log) {
+		return Event{Kind: model.Pass, Time: n.due}
+	}
+	return nil
+}
+
+// tick is a system after the next advance of the clock, in which all nodes take part that are still
+// there; nil: no node has a timer.
+func tick(g skeleton.Global) skeleton.Global {
+	now := time.Duration(0)
+	for c := range g {
+		if due := dueOf(g[c].Waits); due > 0 && (now == 0 || due < now) {
+			now = due
+		}
+	}
+	if now == 0 {
+		return nil
+	}
+	next := slices.Clone(g)
+	for c := range g {
+		if g[c].Waits == nil {
+			continue
+		}
+		label := Event{Kind: model.Pass, Time: now, Own: dueOf(g[c].Waits) == now}
+		e := skeleton.Event{Label: label, To: skeleton.Nobody, Tick: 1 + count(g[c].Events)}
+		if e.Component, e.N = c, len(g[c].Events)+1; e.N > 1 {
+			e.Past = []skeleton.Name{{Component: c, N: e.N - 1}}
+		}
+		next[c] = skeleton.Local{Events: append(slices.Clone(g[c].Events), e)}
+	}
+	return next
+}
+
+// dueOf is when the timer of a node is due; 0: it has none, or is gone.
+func dueOf(waits skeleton.Label) time.Duration {
+	if waits == nil {
+		return 0
+	}
+	return waits.(Event).Time
+}
+
+// count is how often the clock has advanced for a node.
+func count(events []skeleton.Event) (ticks int) {
+	for i := range events {
+		ticks = max(ticks, events[i].Tick)
+	}
+	return ticks
+}
+
+// complete runs nodes in turns, each as far as it comes with what has arrived, until nobody goes
+// on. Then the clock advances to the first timer that is due, and so on. It returns nil if no
+// execution begins with the prefix.
+//
+// A node that has ended in the prefix makes no more events until the clock advances. Should it have
+// to take something that the others send now, its exploration has no execution with that skeleton,
+// and finds the branch that takes it (package skeleton). With that, the clock cannot advance: what
+// was done until then is the result.
+func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
+	t := turns{x: x, g: slices.Clone(prefix), held: make([]bool, len(prefix)),
+		offered: make([]int, len(prefix))}
+	for c := range prefix {
+		t.held[c] = prefix[c].Ended
+	}
+	for more := true; more; {
+		possible, err := t.take()
+		if err != nil || !possible {
+			return nil, err
+		}
+		if more, err = t.advance(); err != nil {
+			return nil, err
+		}
+	}
+	for c := range t.g {
+		t.g[c].Ended = true
+	}
+	x.never = cmp.Or(x.never, x.neverListens(t.g))
+	return t.g, nil
+}
+
+// turns is an execution of all nodes that is being made.
+type turns struct {
+	x       *explorer
+	g       skeleton.Global
+	held    []bool // nodes that make no more events
+	offered []int  // 1 and what a node was offered when it ran last
+}
+
+// take has the nodes go on in turns until none of them does, and says whether that is possible.
+func (t *turns) take() (bool, error) {
+	for progress := true; progress; {
+		progress = false
+		for c := range t.g {
+			arrivals := t.g.Arrivals(c)
+			if t.held[c] || t.offered[c] == 1+len(arrivals) {
+				continue
+			}
+			local, found, err := t.x.extend(c, t.g[c].Events, arrivals)
+			if err != nil || !found {
+				return false, err
+			}
+			t.offered[c], progress = 1+len(arrivals), true
+			t.g[c] = local
+		}
+	}
+	return true, nil
+}
+
+// advance has the clock advance, and says whether it has. A node may not be able to wait as the
+// prefix says. Then it does not.
+func (t *turns) advance() (bool, error) {
+	next := tick(t.g)
+	if next == nil {
+		return false, nil
+	}
+	for c := range t.g {
+		if count(t.g[c].Events) >= maxTicks {
+			t.x.unknown = cmp.Or(t.x.unknown, fmt.Sprintf("the clock has advanced %d times in an "+
+				"execution, and nodes still wait for timers", maxTicks))
+			return false, nil
+		}
+	}
+	// What a node does after that is known to it alone until all have taken part: if one of them
+	// cannot, none has.
+	after, offered := slices.Clone(next), slices.Clone(t.offered)
+	for c := range next {
+		if t.g[c].Waits == nil {
+			continue // it is gone
+		}
+		arrivals := next.Arrivals(c)
+		local, found, err := t.x.extend(c, next[c].Events, arrivals)
+		if err != nil || !found {
+			return false, err
+		}
+		after[c], offered[c] = local, 1+len(arrivals)
+	}
+	for c := range t.g {
+		t.held[c] = t.g[c].Waits == nil
+	}
+	t.g, t.offered = after, offered
+	return true, nil
+}
