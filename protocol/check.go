@@ -37,6 +37,12 @@ type Options struct {
 	// Workers is how many goroutines search; zero is one for each processor. With more than one it
 	// may vary which of several shortest runs is shown.
 	Workers int
+	// Resume is a file in which the search is kept: now and then, and when it ends at a bound. If
+	// the file is there, the search goes on from it, so a check that was interrupted or has ended
+	// at a bound loses little. It is removed when the search is complete, or has met a violation.
+	// Only a breadth-first search that is not reduced, of a model without Alike, can go on. If the
+	// model has changed meanwhile, that is an error.
+	Resume string
 	// Partial has Test accept a search that has ended at a bound.
 	Partial bool
 	// HTML is a file to which the chart of a violation is written as a page (Violation.HTML). If it
@@ -203,6 +209,8 @@ func check(m *Model, o Options) (*Result, error) {
 	switch {
 	case o.Search > Local:
 		return nil, fmt.Errorf("there is no %v: choose one of the constants", o.Search)
+	case o.Resume != "" && o.Search == Local:
+		return nil, errNotKept
 	case o.Search == Local:
 		r, err := checkLocally(machine, o, start)
 		if err != nil || r.Reason != endless {
@@ -226,7 +234,16 @@ func check(m *Model, o Options) (*Result, error) {
 			whole, c = endless, newSearch(machine, o, bounds)
 		}
 	}
+	var k *keeper
+	if o.Resume != "" {
+		if k, err = newKeeper(machine, o, &c); err != nil {
+			return nil, err
+		}
+	}
 	found, err := global.Search(c)
+	if errors.Is(err, global.ErrKept) {
+		return nil, k.file.Damaged()
+	}
 	if err != nil {
 		return nil, likeness{machine}.explainAsymmetry(err)
 	}
@@ -239,7 +256,10 @@ func check(m *Model, o Options) (*Result, error) {
 		}
 	}
 	r.conclude()
-	return r, nil
+	if k != nil {
+		err = k.end(r)
+	}
+	return r, err
 }
 
 // errAlike is of searches that know no symmetry.

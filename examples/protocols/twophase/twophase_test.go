@@ -2,6 +2,7 @@ package twophase
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -17,6 +18,23 @@ func TestModel(t *testing.T) {
 				t.Errorf("%d resource managers: %d states, want %d", resources, r.States, states)
 			}
 		}
+	}
+}
+
+// TestResume: a check that ends at a bound on states goes on, and comes to the same.
+func TestResume(t *testing.T) {
+	want := protocol.Test(t, Model(5), protocol.Options{})
+	o := protocol.Options{Resume: filepath.Join(t.TempDir(), "search")}
+	for o.States = 3000; o.States < want.States; o.States += 3000 {
+		r, err := protocol.Check(Model(5), o)
+		if err != nil || r.Verdict != protocol.Unknown || r.Transitions >= want.Transitions {
+			t.Fatal(r, err)
+		}
+	}
+	o.States = 0
+	if r := protocol.Test(t, Model(5), o); r.States != want.States || r.Transitions != want.Transitions ||
+		r.Handlers != want.Handlers || r.Depth != want.Depth {
+		t.Errorf("%v, want %v", r, want)
 	}
 }
 

@@ -1,6 +1,8 @@
 package global
 
 import (
+	"iter"
+
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 )
 
@@ -20,10 +22,25 @@ func (f *byteForm) add(s *state, parent space.Ref) (at space.Ref, isNew bool, er
 	return f.Insert(f.packed, parent)
 }
 
+// addFrom remembers no node: what is expanded as bytes is expanded in full.
+func (f *byteForm) addFrom(s *state, parent space.Ref, _ uint8) (at space.Ref, isNew bool, err error) {
+	return f.add(s, parent)
+}
+
+func (f *byteForm) origin(space.Ref) uint8 { return 0 }
+
 // Freeze has nothing to do: bytes are expanded in full.
 func (f *byteForm) Freeze() {}
 
 func (f *byteForm) look(at space.Ref, s *state) { f.config.unpack(s, f.State(at)) }
+
+func (f *byteForm) each(shard int, from, end uint64) iter.Seq[space.Ref] {
+	return func(yield func(space.Ref) bool) {
+		states := f.Range(shard, from, end)
+		for at, _, ok := states.Next(); ok && yield(at); at, _, ok = states.Next() {
+		}
+	}
+}
 
 func (f *byteForm) newExpands(w *worker) expands {
 	b := &byteWorker{worker: w, set: f.Set}

@@ -1,6 +1,9 @@
 package global
 
 import (
+	"bufio"
+	"io"
+
 	"github.com/tandem-mc/tandem/protocol/internal/alike"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
@@ -36,6 +39,13 @@ type Config struct {
 	// Depth bounds the steps of a run. Zero is no bound.
 	Depth   int
 	Workers int // at least 1
+	// Keep is called between two levels of a search breadth first, which is not reduced and knows
+	// no alike nodes, and with isLast when it ends at a bound. It may have write write the search
+	// as it was when its level began. Nil: the search is not kept.
+	Keep func(isLast bool, write func(io.Writer) error) error
+	// From has read read what such a search has written; the table is as it was then. It may be
+	// called several times. Nil: the search begins at the start.
+	From func(read func(*bufio.Reader) error) error
 	// Stop is called now and then, by several goroutines at a time. A reason ends the search.
 	Stop func(Progress) (reason string)
 }

@@ -3,6 +3,7 @@ package global
 import (
 	"errors"
 	"runtime"
+	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 )
@@ -65,7 +66,8 @@ func convert(s *search, reason error) (*conversion, error) {
 	}
 	// Where a part begins is where the one before it has ended.
 	from := make([]uint64, shards)
-	for _, end := range [][]uint64{s.levelStart, s.levelEnd, ends} {
+	levels := append(slices.Clone(s.before), s.levelEnd, ends)
+	for i, end := range levels {
 		// A depth-first search has no levels.
 		for shard := range end {
 			for n := from[shard]; n < end[shard]; n++ {
@@ -76,6 +78,9 @@ func convert(s *search, reason error) (*conversion, error) {
 		}
 		for shard := range end {
 			from[shard], end[shard] = end[shard], c.to.End(shard)
+		}
+		if i == len(s.before)-1 { // that is where the present level begins
+			copy(s.levelStart, end)
 		}
 	}
 	s.form = c.to

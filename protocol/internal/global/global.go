@@ -5,6 +5,8 @@ package global
 
 import (
 	"errors"
+	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -40,6 +42,8 @@ type search struct {
 	starts []space.Ref // where a run may begin
 	// levelStart and levelEnd are those of the level that is expanded, by shard.
 	levelStart, levelEnd []uint64
+	before               [][]uint64 // ends of the levels before, that of the last being levelStart
+	boundary             boundary
 	transitions          atomic.Int64
 	expandings           atomic.Int64
 	reached              atomic.Uint64
@@ -76,6 +80,12 @@ type form interface {
 	Size() (states int, bytes int64)
 	add(s *state, parent space.Ref) (at space.Ref, isNew bool, err error)
 	look(at space.Ref, s *state)
+	// addFrom is add, with the node that has led to the state; origin returns it. A form may not
+	// remember it: it only saves steps.
+	addFrom(s *state, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error)
+	origin(at space.Ref) (node uint8)
+	// each visits the states of a shard between two places.
+	each(shard int, from, end uint64) iter.Seq[space.Ref]
 	// newExpands has a worker expand states.
 	newExpands(w *worker) expands
 }
@@ -117,7 +127,11 @@ func Search(c Config) (*Result, error) {
 func (s *search) begin(reason error) (*worker, error) {
 	s.form, s.starts = widerForm(s, reason), nil
 	w := s.newWorker()
-	return w, w.first()
+	err := w.first()
+	if err == nil && s.From != nil {
+		err = s.From(s.restore)
+	}
+	return w, err
 }
 
 // result is what the search has found.
@@ -160,8 +174,10 @@ func (s *search) end(found *finding, reason string, err error) error {
 // breadthFirst goes level by level, so that each state is reached by as few steps as possible. The
 // states of a level are expanded by all workers; what they reach is the next level.
 func (s *search) breadthFirst() error {
-	s.levelStart, s.levelEnd = make([]uint64, s.form.Shards()), make([]uint64, s.form.Shards())
-	s.nextLevel()
+	if s.levelEnd == nil {
+		s.levelStart, s.levelEnd = make([]uint64, s.form.Shards()), make([]uint64, s.form.Shards())
+		s.beginLevel()
+	}
 	for workers := s.newWorkers(); ; s.depth++ {
 		var level []part
 		for shard, start := range s.levelStart {
@@ -173,13 +189,19 @@ func (s *search) breadthFirst() error {
 			s.depth--
 			return nil
 		}
-		if s.Depth > 0 && s.depth == s.Depth {
-			return s.end(nil, reasonDepth, nil)
+		s.boundary = boundary{s.transitions.Load(), s.expandings.Load(), s.reached.Load()}
+		if s.Depth > 0 && s.depth >= s.Depth {
+			err := s.end(nil, reasonDepth, nil)
+			s.keep(true)
+			return err
 		}
+		s.keep(false)
 		s.form.Freeze()
-		before, expanded := s.transitions.Load(), s.expandings.Load()
 		s.expandLevel(workers, level)
 		if s.ended.Load() && !isNarrow(s.err) {
+			if s.reason != "" {
+				s.keep(true)
+			}
 			return errEnded
 		}
 		if s.err == nil {
@@ -187,8 +209,8 @@ func (s *search) breadthFirst() error {
 			continue
 		}
 		// The level begins again. What it has reached stays.
-		s.transitions.Store(before)
-		s.expandings.Store(expanded)
+		s.transitions.Store(s.boundary.transitions)
+		s.expandings.Store(s.boundary.expandings)
 		s.depth--
 		if _, err := convert(s, s.err); err != nil {
 			return err
@@ -199,8 +221,14 @@ func (s *search) breadthFirst() error {
 	}
 }
 
-// nextLevel begins a level with all that was reached.
+// nextLevel begins a level with all that was reached, and keeps where the one before has ended.
 func (s *search) nextLevel() {
+	s.before = append(s.before, slices.Clone(s.levelEnd))
+	s.beginLevel()
+}
+
+// beginLevel begins a level.
+func (s *search) beginLevel() {
 	for shard, end := range s.levelEnd {
 		s.levelStart[shard], s.levelEnd[shard] = end, s.form.End(shard)
 	}

@@ -1,6 +1,7 @@
 package global
 
 import (
+	"iter"
 	"math/bits"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
@@ -22,11 +23,21 @@ func newVectorForm[V space.Vector](c *Config, log uint) (f form, fits bool) {
 }
 
 func (f *vectorForm[V]) add(s *state, parent space.Ref) (at space.Ref, isNew bool, err error) {
+	return f.addFrom(s, parent, 0)
+}
+
+func (f *vectorForm[V]) addFrom(s *state, parent space.Ref, node uint8) (
+	at space.Ref, isNew bool, err error) {
 	v, err := f.layout.encode(s)
 	if err != nil {
 		return space.None, false, err
 	}
-	return f.insert(&v, parent, 0)
+	return f.insert(&v, parent, node)
+}
+
+func (f *vectorForm[V]) origin(at space.Ref) uint8 {
+	_, node := f.Origin(at)
+	return node
 }
 
 // insert adds a vector. One goroutine may call it at a time.
@@ -40,6 +51,13 @@ func (f *vectorForm[V]) insert(v *V, parent space.Ref, node uint8) (at space.Ref
 func (f *vectorForm[V]) look(at space.Ref, s *state) {
 	v := f.State(at)
 	f.layout.decode(s, &v)
+}
+
+func (f *vectorForm[V]) each(shard int, from, end uint64) iter.Seq[space.Ref] {
+	return func(yield func(space.Ref) bool) {
+		for n := from; n < end && yield(f.Join(shard, n)); n++ {
+		}
+	}
 }
 
 func (f *vectorForm[V]) shapeOf() *shape { return &f.layout.shape }

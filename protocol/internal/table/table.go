@@ -125,6 +125,7 @@ type Table struct {
 	numbers  map[string]Message
 	entries  map[key]*Entry
 	sets     map[string]*Entry
+	records  []record // entries in the order in which they were made
 }
 
 // key is a local state of a node with an event.
@@ -177,16 +178,9 @@ func (t *Table) Deliver(local Local, m Message) (*Entry, error) {
 // Gather returns what happens when a set of messages arrives at a quorum transition. There is no
 // outcome if the set is not accepted. Messages are in ascending order.
 func (t *Table) Gather(node int, local Local, quorum int, set []Message) (*Entry, error) {
-	// The name of an event is its node, state, quorum and messages.
-	name := make([]byte, 0, 16)
-	for _, n := range []uint64{uint64(node), uint64(local), uint64(quorum)} {
-		name = binary.AppendUvarint(name, n)
-	}
-	for _, m := range set {
-		name = binary.AppendUvarint(name, uint64(m))
-	}
+	name := nameOfSet(node, local, quorum, set)
 	t.mu.Lock()
-	e := t.sets[string(name)]
+	e := t.sets[name]
 	t.mu.Unlock()
 	if e != nil {
 		return e, nil
@@ -195,19 +189,36 @@ func (t *Table) Gather(node int, local Local, quorum int, set []Message) (*Entry
 	for _, m := range set {
 		call.Messages = append(call.Messages, t.Message(m))
 	}
-	e = &Entry{}
+	r := &record{entry: &Entry{}}
 	// A set that is not accepted is remembered as well.
 	enough, err := t.handlers.Enough(call)
 	if err == nil && enough {
-		e, err = t.run(call)
+		r, err = t.run(call)
 	}
 	if err != nil {
 		return nil, err
 	}
+	r.call, r.set = key{node, local, Gather, uint32(quorum)}, slices.Clone(set)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sets[string(name)] = e
-	return e, nil
+	// Both have the same outcomes.
+	if earlier := t.sets[name]; earlier != nil {
+		return earlier, nil
+	}
+	t.remember(r)
+	return r.entry, nil
+}
+
+// nameOfSet is the name of the delivery of a set: its node, state, quorum and messages.
+func nameOfSet(node int, local Local, quorum int, set []Message) string {
+	name := make([]byte, 0, 16)
+	for _, n := range []uint64{uint64(node), uint64(local), uint64(quorum)} {
+		name = binary.AppendUvarint(name, n)
+	}
+	for _, m := range set {
+		name = binary.AppendUvarint(name, uint64(m))
+	}
+	return string(name)
 }
 
 // entry looks an event up, or has its handler run. Two goroutines may run it at the same time; the
@@ -223,47 +234,59 @@ func (t *Table) entry(k key, call func() (Call, error)) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e, err = t.run(c); err != nil {
+	r, err := t.run(c)
+	if err != nil {
 		return nil, err
 	}
+	r.call = k
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	// Both have the same outcomes.
 	if earlier := t.entries[k]; earlier != nil {
 		return earlier, nil
 	}
-	t.entries[k] = e
-	return e, nil
+	t.remember(r)
+	return r.entry, nil
 }
 
 // run runs a handler, and numbers what comes of it. Equal outcomes are one.
-func (t *Table) run(c Call) (*Entry, error) {
+func (t *Table) run(c Call) (*record, error) {
 	effects, quorums, err := t.handlers.Run(c)
 	if err != nil {
 		return nil, err
 	}
-	e := &Entry{Quorums: quorums}
-	for _, effect := range effects {
-		outcome := Outcome{Choices: effect.Choices, Failure: effect.Failure}
-		if outcome.Next, err = t.Local(c.Node, effect.State); err != nil {
+	r := &record{entry: &Entry{Quorums: quorums}}
+	for i := range effects {
+		next, err := t.Local(c.Node, effects[i].State)
+		if err != nil {
 			return nil, err
 		}
-		for _, sent := range effect.Sent {
-			outcome.Sent = append(outcome.Sent, t.Number(sent))
-		}
-		if !t.ordered {
-			slices.Sort(outcome.Sent)
+		var sent []Message
+		for _, s := range effects[i].Sent {
+			sent = append(sent, t.Number(s))
 		}
 		// Choices that lead to the same are one transition.
-		same := func(o Outcome) bool {
-			return o.Next == outcome.Next && o.Failure == outcome.Failure && slices.Equal(o.Sent,
-				outcome.Sent)
-		}
-		if !slices.ContainsFunc(e.Outcomes, same) {
-			e.Outcomes = append(e.Outcomes, outcome)
+		if outcome := t.outcome(&effects[i], next, sent); !r.entry.has(outcome) {
+			r.entry.Outcomes = append(r.entry.Outcomes, outcome)
+			r.sent = append(r.sent, sent)
 		}
 	}
-	return e, nil
+	return r, nil
+}
+
+// outcome is an effect with its numbers. Messages are in the order in which they were sent.
+func (t *Table) outcome(e *Effect, next Local, sent []Message) Outcome {
+	if !t.ordered {
+		sent = slices.Sorted(slices.Values(sent))
+	}
+	return Outcome{Choices: e.Choices, Failure: e.Failure, Next: next, Sent: sent}
+}
+
+// has says whether an outcome leads to the same as one of the entry.
+func (e *Entry) has(outcome Outcome) bool {
+	return slices.ContainsFunc(e.Outcomes, func(o Outcome) bool {
+		return o.Next == outcome.Next && o.Failure == outcome.Failure && slices.Equal(o.Sent, outcome.Sent)
+	})
 }
 
 // Local numbers a local state.
@@ -291,18 +314,22 @@ func (t *Table) Local(node int, image []byte) (Local, error) {
 
 // Number numbers a message.
 func (t *Table) Number(sent Sent) Message {
-	// Equal bodies of different senders are different messages.
-	name := binary.AppendUvarint(nil, uint64(sent.From))
-	name = append(binary.AppendUvarint(name, uint64(sent.To)), sent.Image...)
+	name := nameOf(sent)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n, ok := t.numbers[string(name)]
+	n, ok := t.numbers[name]
 	if !ok {
 		n = Message(len(t.messages))
 		t.messages = append(t.messages, sent)
-		t.numbers[string(name)] = n
+		t.numbers[name] = n
 	}
 	return n
+}
+
+// nameOf is what messages differ in. Equal bodies of different senders are different messages.
+func nameOf(sent Sent) string {
+	name := binary.AppendUvarint(nil, uint64(sent.From))
+	return string(append(binary.AppendUvarint(name, uint64(sent.To)), sent.Image...))
 }
 
 // State returns a local state.
