@@ -69,8 +69,8 @@ func newKeeper(m *machine, o Options, c *global.Config) (*keeper, error) {
 	c.From = func(read func(*bufio.Reader) error) error {
 		return k.file.Read(keptParts, func(_ [][]byte, states *bufio.Reader) error { return read(states) })
 	}
-	// The states are read when the table is there: their numbers are those of the table. A file that
-	// has a part only is told from one of another model here, before any handler runs.
+	// The states are read when the table is there: their numbers are those of the table. A file
+	// that has a part only is told from one of another model here, before any handler runs.
 	err := k.file.Check()
 	if err == nil {
 		err = k.file.Read(keptParts, k.readTable)

@@ -217,8 +217,8 @@ func (r *stateReader) level(level int) error {
 		if err != nil {
 			return err
 		}
-		// The states at the start are there, and no others. A state that comes twice would be counted
-		// twice.
+		// The states at the start are there, and no others. A state that comes twice would be
+		// counted twice.
 		if isNew != (level > 0) {
 			return ErrKept
 		}
