@@ -257,9 +257,13 @@ func TestBackendsAgree(t *testing.T) {
 				t.Errorf("auto: %+v\ncriu: %+v", g, w)
 			}
 			g, w := got.Counts, want.Counts
-			if g.Hits != w.Hits || g.Misses != w.Misses || g.Checkpoints != w.Checkpoints ||
-				g.Restores != w.Restores || g.Replayed != w.Replayed {
-				t.Errorf("auto: %+v\ncriu: %+v", g, w)
+			// CRIU cannot save a process in some states, such as Dropbear 2025.89 in a log-in. Then
+			// a checkpoint is left out, and more has to be replayed.
+			if g.Hits != w.Hits || g.Misses != w.Misses ||
+				g.Checkpoints+g.Skipped != w.Checkpoints+w.Skipped ||
+				g.Skipped == w.Skipped && (g.Restores != w.Restores || g.Replayed != w.Replayed) ||
+				g.Skipped > w.Skipped {
+				t.Errorf("auto: %+v\ncriu: %+v\nskipped: %s", g, w, want.Skipped)
 			}
 			forks := e.pkg == scpTo.pkg || e.pkg == scpToFixed.pkg // as dropbear does, for every connection
 			if all := g.InMemory == g.Checkpoints; g.InMemory == 0 || all == forks ||
