@@ -94,15 +94,23 @@ func TestMuseum(t *testing.T) {
 				settings = "`" + strings.Join(x.flags, " ") + "`"
 			}
 			rows = append(rows, fmt.Sprintf(
-				"[%s](%[1]s) | %s | %s | %d executions, %.1f s | %s, %d executions",
-				x.directory, x.kind, settings, bug.Counts.Executions,
-				bug.Counts.Seconds, fixed.Verdict, fixed.Counts.Executions))
+				"[%s](%[1]s) | %s | %s | %s, %.1f s | %s, %s",
+				x.directory, x.kind, settings, executions(bug.Counts.Executions),
+				bug.Counts.Seconds, fixed.Verdict, executions(fixed.Counts.Executions)))
 		})
 	}
 	t.Logf("\n%s", strings.Join(rows, "\n"))
 	if *update && !t.Failed() {
 		writeTable(t, rows)
 	}
+}
+
+// executions says how many executions there are.
+func executions(n int) string {
+	if n == 1 {
+		return "1 execution"
+	}
+	return fmt.Sprintf("%d executions", n)
 }
 
 // check checks the exhibit with the versions that a module file asks for. Where the bug is in the
