@@ -238,3 +238,41 @@ func FuzzResume(f *testing.F) {
 		}
 	})
 }
+
+// stair goes up to 19, so three of them have 20 times 20 times 20 states.
+type stair struct{ n int }
+
+func (c *stair) Receive(*Env, ID, any) {}
+func (c *stair) Act(*Env, any)         { c.n++ }
+func (c *stair) Actions() []any {
+	if c.n == 19 {
+		return nil
+	}
+	return []any{"count"}
+}
+
+// TestResumeStates: bounds on the states end a search in the middle of levels. What it has reached
+// there counts once, in words and in bytes.
+func TestResumeStates(t *testing.T) {
+	for _, network := range []Network{Unordered, Ordered} {
+		m := &Model{Nodes: []Node{&stair{}, &stair{}, &stair{}}, Network: network}
+		o := Options{Resume: filepath.Join(t.TempDir(), "search")}
+		var r *Result
+		stopped := 0
+		for o.States = 1100; r == nil || r.Verdict == Unknown; o.States += 1100 {
+			o.Workers = 1 + stopped%2
+			var err error
+			if r, err = Check(m, o); err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict == Unknown {
+				stopped++
+			}
+		}
+		if r.Verdict != Holds || r.States != 8000 || r.Transitions != 3*19*400 || r.Depth != 57 ||
+			stopped < 3 {
+			t.Errorf("%v: %v after %d stops; want 8000 states, 22800 transitions, depth 57, 3 stops", network,
+				r, stopped)
+		}
+	}
+}
