@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 	"github.com/tandem-mc/tandem/sut/internal/toolchain"
 )
@@ -28,11 +29,14 @@ func (d *watchdog) Arm() { d.armed.Store(time.Now().UnixNano()) }
 // Disarm says that the process need not be heard of.
 func (d *watchdog) Disarm() { d.armed.Store(0) }
 
-// watch ends the process when its time is over, and notes where it was. It looks eight times within
+// watch ends the process when its time is over, and notes where it was. Time in which it waits for
+// a processor does not count: on a busy machine that is nobody's fault. It looks eight times within
 // the limit, so a process may run an eighth longer. The position is noted first: whoever finds the
 // process gone asks for it.
 func (p *Process) watch(stop <-chan struct{}) {
 	limit := p.options.HangTimeout
+	var starved starved
+	var reader procfs.Reader
 	tick := time.NewTicker(limit/8 + time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -41,7 +45,11 @@ func (p *Process) watch(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 			since := p.armed.Load()
-			if since != 0 && time.Now().UnixNano()-since > int64(limit) {
+			if since == 0 {
+				continue
+			}
+			waited := starved.since(since, waitedOf(&reader, p.Pid()))
+			if time.Now().UnixNano()-since-waited > int64(limit) {
 				at := hangPositionOf(p.program, p.Pid(), p.openCall())
 				p.hung.Store(&at)
 				p.Kill()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 	"github.com/tandem-mc/tandem/sut/internal/toolchain"
 )
 
@@ -44,6 +45,30 @@ func TestWatchdog(t *testing.T) {
 	d.Disarm()
 	if d.armed.Load() != 0 {
 		t.Error("it is armed")
+	}
+}
+
+// TestStarved: what a process has waited for a processor counts from the first look after it was
+// armed, and again from zero when it is armed anew.
+func TestStarved(t *testing.T) {
+	var s starved
+	for i, step := range []struct{ armed, now, want int64 }{
+		{1, 500, 0}, {1, 700, 200}, {1, 900, 400}, {2, 950, 0}, {2, 990, 40},
+		{2, 0, 40}, // another process, or the kernel does not tell
+		{2, 10, 50},
+	} {
+		if got := s.since(step.armed, step.now); got != step.want {
+			t.Errorf("step %d: %d ns, want %d", i, got, step.want)
+		}
+	}
+	for text, want := range map[string]int64{"12 345 6\n": 345, "": 0, "12": 0, "12 x 6": 0} {
+		if got := waited([]byte(text)); got != want {
+			t.Errorf("%q: %d ns, want %d", text, got, want)
+		}
+	}
+	var reader procfs.Reader
+	if got := waitedOf(&reader, -1); got != 0 {
+		t.Errorf("a process that is not there has waited %d ns", got)
 	}
 }
 
