@@ -31,6 +31,7 @@ type exhibit struct {
 	names     string   // what the report names before it shows the schedule: where the bug is
 	flags     []string // of tandem check: what a user would have set
 	peer      []string // where the peer has the bug: arguments with which the program avoids it
+	isNewest  bool     // the newest version has the bug, so there is no fixed.mod
 }
 
 var exhibits = []exhibit{
@@ -46,6 +47,8 @@ var exhibits = []exhibit{
 		flags: []string{"--preempt-in", "github.com/go-ldap/ldap/v3/..."}},
 	{directory: "mqtt-disconnect", kind: "deadlock", names: "client.Disconnect(250)",
 		flags: []string{"--faults", "1"}},
+	{directory: "mqtt-resume", kind: "data-race", names: "paho.mqtt.golang.(*client).resume",
+		flags: []string{"--faults", "1"}, isNewest: true},
 	{directory: "sftp-close", kind: "data-race", names: "sftp.(*clientConn).recv",
 		flags: []string{"--faults", "1"}},
 	{directory: "ssh-forward", kind: "livelock", names: "ssh.(*mux).SendRequest"},
@@ -83,26 +86,35 @@ func TestMuseum(t *testing.T) {
 			if before, _, _ := strings.Cut(string(out), "\nSchedule:"); !strings.Contains(before, x.names) {
 				t.Errorf("the report does not begin with %s:\n%s", x.names, before)
 			}
-			fixed := x.check(t, "fixed.mod", "-o", kept)
-			if fixed.Verdict == "violated" ||
-				fixed.Verdict == "unknown" && fixed.Counts.Executions < bug.Counts.Executions {
-				t.Errorf("the fixed version: %s after %d executions, %v", fixed.Verdict,
-					fixed.Counts.Executions, fixed.Violations)
+			fixed := "none yet"
+			if !x.isNewest {
+				fixed = x.checkFixed(t, bug.Counts.Executions)
 			}
 			settings := "none"
 			if x.flags != nil {
 				settings = "`" + strings.Join(x.flags, " ") + "`"
 			}
 			rows = append(rows, fmt.Sprintf(
-				"[%s](%[1]s) | %s | %s | %s, %.1f s | %s, %s",
-				x.directory, x.kind, settings, executions(bug.Counts.Executions),
-				bug.Counts.Seconds, fixed.Verdict, executions(fixed.Counts.Executions)))
+				"[%s](%[1]s) | %s | %s | %s, %.1f s | %s", x.directory, x.kind, settings,
+				executions(bug.Counts.Executions), bug.Counts.Seconds, fixed))
 		})
 	}
 	t.Logf("\n%s", strings.Join(rows, "\n"))
 	if *update && !t.Failed() {
 		writeTable(t, rows)
 	}
+}
+
+// checkFixed checks the fixed version, and says what came of it. It must have so many executions at
+// least, and no violation.
+func (x exhibit) checkFixed(t *testing.T, atLeast int) string {
+	t.Helper()
+	fixed := x.check(t, "fixed.mod", "-o", filepath.Join(t.TempDir(), "counterexample"))
+	if fixed.Verdict == "violated" || fixed.Verdict == "unknown" && fixed.Counts.Executions < atLeast {
+		t.Errorf("the fixed version: %s after %d executions, %v", fixed.Verdict, fixed.Counts.Executions,
+			fixed.Violations)
+	}
+	return fixed.Verdict + ", " + executions(fixed.Counts.Executions)
 }
 
 // executions says how many executions there are.
