@@ -54,7 +54,8 @@ type Options struct {
 	// Progress is called about each second; nil: it is not.
 	Progress func(Progress)
 
-	log func(format string, args ...any) // of the test
+	log        func(format string, args ...any) // of the test
+	keepAlways bool                             // a search is kept at each level, for tests
 }
 
 // Split is a way in which Reduce tells transitions apart (Bokor et al., section V). With each of

@@ -25,6 +25,7 @@ type keeper struct {
 	machine *machine
 	table   *table.Table
 	file    kept.File
+	always  bool          // at each level
 	last    time.Time     // when it was kept, or begun
 	took    time.Duration // to write it
 	isSaved bool
@@ -55,7 +56,8 @@ func newKeeper(m *machine, o Options, c *global.Config) (*keeper, error) {
 	if o.Search != BreadthFirst || o.Reduce || len(m.exchanges) > 0 {
 		return nil, errNotKept
 	}
-	k := &keeper{machine: m, table: c.Table, file: kept.File(o.Resume), last: time.Now()}
+	k := &keeper{machine: m, table: c.Table, file: kept.File(o.Resume), always: o.keepAlways,
+		last: time.Now()}
 	for range len(m.model.Nodes) + 1 {
 		k.looks, k.seen = append(k.looks, fnv.New64a()), append(k.seen, 0)
 	}
@@ -82,7 +84,7 @@ func newKeeper(m *machine, o Options, c *global.Config) (*keeper, error) {
 // rest. A write that fails is tried again when it is due the next time; what was kept before is
 // still there.
 func (k *keeper) keep(isLast bool, write func(io.Writer) error) error {
-	if !isLast && time.Since(k.last) < max(firstKept, rarely*k.took) {
+	if !isLast && !k.always && time.Since(k.last) < max(firstKept, rarely*k.took) {
 		return nil
 	}
 	start := time.Now()

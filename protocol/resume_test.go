@@ -111,6 +111,39 @@ func (s *stepper) Act(env *Env, action any) {
 
 func steppers(by int) *Model { return &Model{Nodes: []Node{&stepper{0, by}, &stepper{0, by}}} }
 
+// TestResumeKilled: a process may be ended at any time. What was kept until then is enough to go
+// on, and the search does not begin at the start.
+func TestResumeKilled(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "search")
+	// The property sees each combination of views once, so each state of the stairs.
+	model := func(see func(sum int)) *Model {
+		return &Model{Nodes: []Node{&stair{}, &stair{}}, Properties: []Property{Always("seen",
+			func(_ ID, n Node) int { return n.(*stair).n },
+			func(steps []int) bool { see(steps[0] + steps[1]); return true })}}
+	}
+	var killed []byte
+	want, err := Check(model(func(sum int) {
+		if sum == 20 && killed == nil {
+			killed, _ = os.ReadFile(file)
+		}
+	}), Options{Resume: file, Workers: 1, keepAlways: true})
+	if err != nil || want.Verdict != Holds || killed == nil {
+		t.Fatalf("%v, error %v, %d bytes were kept", want, err, len(killed))
+	}
+	if err := os.WriteFile(file, killed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Check(model(func(sum int) {
+		if sum > 0 && sum < 20 {
+			t.Errorf("a state %d steps from the start was met again", sum)
+		}
+	}), Options{Resume: file, Workers: 1})
+	if err != nil || got.States != want.States || got.Transitions != want.Transitions ||
+		got.Depth != want.Depth {
+		t.Errorf("%v, want %v, error %v", got, want, err)
+	}
+}
+
 // TestResumeRefuses: what is not this search is an error, and the file stays as it is.
 func TestResumeRefuses(t *testing.T) {
 	file := keptFile(t, steppers(1))
