@@ -20,7 +20,7 @@ import (
 )
 
 // TestResumeTwin: a search that ends at some bounds and goes on each time has the result of one
-// that does not end there: counts, violations, and with one worker the chart.
+// that does not end there: all counts, or a violation after as few steps.
 func TestResumeTwin(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "search")
 	checkSpecs(t, mostSparse, drawSpec, func(t *rapid.T, s *spec, _ *twin) {
@@ -61,15 +61,13 @@ func TestResumeTwin(t *testing.T) {
 		}
 		ignored := cmp.Options{cmpopts.IgnoreFields(Result{}, "Elapsed", "Bytes"),
 			cmpopts.IgnoreUnexported(Violation{})}
-		if !one {
-			// Which of several shortest runs is found may differ, and what was met up to there.
-			if (got.Violation == nil) != (want.Violation == nil) || got.Violation != nil &&
-				got.Violation.Steps != want.Violation.Steps || got.Verdict != want.Verdict {
+		// The last level of a violation is not finished. What was met in it up to there depends on
+		// the form of the states, and so does which of several shortest runs is found.
+		if want.Violation != nil {
+			if got.Violation == nil || got.Violation.Steps != want.Violation.Steps {
 				t.Fatalf("%v, want %v", got, want)
 			}
-			if want.Violation != nil {
-				return
-			}
+			return
 		}
 		if diff := cmp.Diff(want, got, ignored); diff != "" {
 			t.Fatal(diff)
