@@ -46,8 +46,9 @@ func runIn(ctx context.Context, o Options) (*Result, error) {
 		if err := r.startSaving(*o.Saving); err != nil {
 			// From here on finish closes the executor, in every case.
 			r.executor.Close()
+			r.end(err)
 			return nil, err
 		}
 	}
-	return r.finish(ctx)
+	return r.finish()
 }

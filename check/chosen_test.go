@@ -41,7 +41,7 @@ func dialogues(t *testing.T, o Options) (explore.Verdict, Counts, []map[string]b
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := r.finish(context.Background())
+	result, err := r.finish()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package check
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/execution"
@@ -30,4 +33,21 @@ func (c *clock) isTimeToTell(now time.Time) bool {
 	}
 	c.told = now
 	return true
+}
+
+// overtime is how long an execution may go on when the time of the search is over. One execution
+// takes milliseconds in most checks. It can take minutes where it waits for timers of peers that
+// have the machine's clock.
+const overtime = 5 * time.Second
+
+// errOutOfTime is why a run is ended whose search does not come to its end in time.
+var errOutOfTime = errors.New("the time is over: give the search more with --time")
+
+// whyInterrupted is the reason of a verdict when the context of a run has ended, which may take so
+// much time.
+func whyInterrupted(run context.Context, most time.Duration) string {
+	if errors.Is(context.Cause(run), errOutOfTime) {
+		return fmt.Sprintf("the time of %v is over, in the middle of an execution", most)
+	}
+	return "it was interrupted"
 }

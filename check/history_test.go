@@ -39,7 +39,7 @@ func TestMixedHistoriesAreNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.side = r.peers
-	result, err := r.finish(context.Background())
+	result, err := r.finish()
 	if err != nil {
 		t.Fatalf("%v, want a violation", err)
 	}

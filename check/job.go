@@ -130,7 +130,7 @@ func (j *Job) Survey(ctx context.Context, listener Listener) (d configs.Draft, e
 		if err != nil {
 			return d, err
 		}
-		if result, err := r.finish(ctx); result == nil {
+		if result, err := r.finish(); result == nil {
 			return d, err
 		}
 		d = r.config.Dials.Draft()

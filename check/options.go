@@ -43,7 +43,10 @@ type Options struct {
 	// Search explores; bounds on executions and time are part of it. Run adds the end at the first
 	// violation.
 	Search *explore.Search
-	Depth  int // greatest number of transitions in an execution; 0: no other than the log's
+	// Time is how long the search may take. The search ends by itself at the next execution; one
+	// that is under way soon after that is ended, too. 0: an execution is never ended.
+	Time  time.Duration
+	Depth int // greatest number of transitions in an execution; 0: no other than the log's
 	// Leaks makes goroutines that are left blocked for ever at the end a violation.
 	Leaks bool
 	// SelfCheck: the first and then one of n executions is run twice more, and must be the same;
@@ -128,6 +131,8 @@ type hooks struct {
 	// observe sees each execution before the search does. An error of it is one of the search.
 	observe func(explore.Execution) error
 	haste   bool // all workers are there before the search begins
+	// overtime takes the place of the constant of that name; 0: it does not.
+	overtime time.Duration
 }
 
 // resumes says whether a saved run is gone on with. A run that was made for this check has no state

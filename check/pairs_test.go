@@ -219,7 +219,7 @@ func findAll(o Options) (findings, error) {
 	var result *Result
 	r, err := newRun(context.Background(), o, interest{enough: never, kind: kind})
 	if err == nil {
-		result, err = r.finish(context.Background())
+		result, err = r.finish()
 	}
 	close(seen)
 	<-done

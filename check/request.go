@@ -81,7 +81,8 @@ func (r Request) options(before time.Duration) (Options, error) {
 	}
 	o := Options{
 		Package: r.Package, Args: config.Args, Env: config.Env, World: config.World, Dir: dir,
-		Depth: config.Bounds.Depth, Leaks: config.Leaks, SelfCheck: config.SelfCheck,
+		Time: config.Bounds.Time, Depth: config.Bounds.Depth,
+		Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 		Violations: r.Violations, Shrink: r.Shrink,
 		Workers: cmp.Or(config.Workers, usefulWorkers(config)),
 		PeerOptions: PeerOptions{

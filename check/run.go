@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 // run is one check under way.
 type run struct {
 	ctx      context.Context
+	end      context.CancelCauseFunc // ends ctx
 	options  Options
 	peers    *driver.Driver     // nil if there are none
 	config   *executor.Config   // of all executors
@@ -35,43 +37,47 @@ func newRun(ctx context.Context, o Options, in interest) (*run, error) {
 	if err := o.prepare(); err != nil {
 		return nil, err
 	}
-	r := &run{ctx: ctx, options: o, config: o.executors(in), clock: startClock()}
+	r := &run{options: o, config: o.executors(in), clock: startClock()}
+	r.ctx, r.end = context.WithCancelCause(ctx)
 	r.found = collector{most: o.Violations, judge: in.judge, blame: in.blame}
 	if in.enough == nil {
 		in.enough = r.found.enough
 	}
 	o.Search.Until(in.enough)
 	if o.Group != nil {
-		r.peers = driver.New(ctx, o.driver(o.Scope))
+		r.peers = driver.New(r.ctx, o.driver(o.Scope))
 		if o.Kept != nil && !o.resumes() {
 			keepAnswers(r.peers, o.Kept)
 		}
 		o.limit(r.peers.Cache())
 		if o.Audited {
-			r.config.Auditor = newAuditor(ctx, o, r.peers)
+			r.config.Auditor = newAuditor(r.ctx, o, r.peers)
 		}
 		r.config.Peers = r.peers
 		r.visited.known = r.peers.Cache().Stats().Nodes
 	}
 	var err error
-	r.executor, err = executor.New(ctx, r.config, 0)
+	if r.executor, err = executor.New(r.ctx, r.config, 0); err != nil {
+		r.end(err)
+	}
 	return r, err
 }
 
 // finish searches to the end and ends what takes part. Violations that were found before an error
 // are explained all the same.
-func (r *run) finish(ctx context.Context) (*Result, error) {
+func (r *run) finish() (*Result, error) {
 	var result *Result
 	var crowded *driver.NoRoom
-	err := r.loop(ctx)
+	defer r.end(nil)
+	err := r.loop()
 	defer func() { r.executor.Close() }()
 	switch {
-	case err != nil && pool.Interrupted(ctx, err): // else the search had ended by then
-		result, err = r.endedBy("it was interrupted")
+	case err != nil && pool.Interrupted(r.ctx, err): // else the search had ended by then
+		result, err = r.endedBy(whyInterrupted(r.ctx, r.options.Time))
 	case err == nil:
 		// It may have ended while violations were explained.
-		if result, err = r.result(); err != nil && pool.Interrupted(ctx, err) {
-			result, err = r.endedBy("it was interrupted")
+		if result, err = r.result(); err != nil && pool.Interrupted(r.ctx, err) {
+			result, err = r.endedBy(whyInterrupted(r.ctx, r.options.Time))
 		}
 	case errors.As(err, &crowded):
 		result, err = r.endedBy(crowded.Error())
@@ -106,7 +112,11 @@ const (
 
 // loop has the executors search, and meanwhile does what has to be done now and then. The first
 // error ends the loop. Executors after the first are made later, unless haste is set.
-func (r *run) loop(ctx context.Context) error {
+func (r *run) loop() error {
+	if most := r.options.Time; most > 0 {
+		left := most - r.clock.resumed.Elapsed + cmp.Or(r.options.overtime, overtime)
+		defer time.AfterFunc(left, func() { r.end(errOutOfTime) }).Stop()
+	}
 	if ended, err := r.replayAsked(); err != nil || ended {
 		return err
 	}
@@ -119,14 +129,14 @@ func (r *run) loop(ctx context.Context) error {
 	p.Add(r.executor)
 	round := time.NewTicker(roundInterval)
 	defer round.Stop()
-	interrupt := ctx.Done()
+	interrupt := r.ctx.Done()
 	for searching := true; searching; {
 		select {
 		case <-p.Ended():
 			searching = false
 		case <-interrupt:
 			interrupt = nil
-			p.Stop(ctx.Err())
+			p.Stop(r.ctx.Err())
 		case now := <-round.C:
 			if err := r.rounds(p, now); err != nil {
 				p.Stop(err)

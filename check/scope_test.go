@@ -94,7 +94,7 @@ func TestAutoConfirmsViolations(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.config.Auditor.Schedules(explore.Schedule{}, 0, 2, false) // those of the first execution
-	if _, err = r.finish(context.Background()); !audit.Contradicts(err) ||
+	if _, err = r.finish(); !audit.Contradicts(err) ||
 		!strings.Contains(err.Error(), "INCR n") {
 		t.Errorf("the error is %v", err)
 	}
@@ -211,7 +211,7 @@ func outputs(t *testing.T, o Options) (*Result, map[string]bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := r.finish(context.Background())
+	result, err := r.finish()
 	if err != nil {
 		t.Fatal(err)
 	}

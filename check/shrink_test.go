@@ -35,7 +35,7 @@ func findAndShrink(t *testing.T, p *sut.Program, text string, s *explore.Search)
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := r.finish(context.Background())
+	result, err := r.finish()
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}

@@ -36,7 +36,7 @@ func withCacheBytes(t *testing.T, limit int64) (v explore.Verdict, stats iocache
 		stats = r.peers.Cache().Stats()
 		return ""
 	}
-	result, err := r.finish(context.Background())
+	result, err := r.finish()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func searchGroup(ctx context.Context, o Options, g *gotest.Group) (gotest.Found,
 	if err != nil {
 		return gotest.Found{Interrupted: pool.Interrupted(ctx, err)}, err
 	}
-	result, err := r.finish(ctx)
+	result, err := r.finish()
 	found := gotest.Found{Interrupted: err != nil && pool.Interrupted(ctx, err)}
 	if refused := (*executor.Refusal)(nil); errors.As(err, &refused) {
 		found.Refused = refused.Stdout

@@ -62,7 +62,7 @@ func TestFoundIsTold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := r.finish(t.Context())
+			result, err := r.finish()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func violationsOf(t *testing.T, p *sut.Program, text string, limit int) (all map
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := r.finish(t.Context())
+	result, err := r.finish()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestShrinkingFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { r.executor.Close() }()
-	if err := r.loop(t.Context()); err != nil {
+	if err := r.loop(); err != nil {
 		t.Fatal(err)
 	}
 	if len(r.found.list) != 1 {

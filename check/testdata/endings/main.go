@@ -48,6 +48,7 @@ var scenarios = map[string]func(){
 	"poll a timer":          pollTimer,
 	"spin until a timer":    spinUntilTimer,
 	"gives up":              func() { n := 0; waitFor(func(done *atomic.Bool) bool { n++; return n > 9 || done.Load() }) },
+	"panic or compute":      panicOrCompute,
 	"no visible operations": func() { go compute(); <-never },
 }
 
@@ -139,6 +140,16 @@ func twoSpinners() {
 	for !b.Load() {
 	}
 	a.Store(true)
+}
+
+// panicOrCompute fails if the other goroutine comes later, and else does not end.
+func panicOrCompute() {
+	var isLate atomic.Bool
+	go isLate.Store(true)
+	if isLate.Load() {
+		compute()
+	}
+	panic("the other goroutine comes later")
 }
 
 var computed int
