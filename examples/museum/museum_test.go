@@ -36,6 +36,7 @@ type exhibit struct {
 
 var exhibits = []exhibit{
 	{directory: "../twocommands", kind: "exit", names: "dropbear died", peer: []string{"-in-turn"}},
+	{directory: "cmux-stop", kind: "deadlock", names: "cmux.(*muxListener).Accept"},
 	{directory: "dns-context", kind: "data-race", names: "dns.(*Client).ExchangeContext"},
 	{directory: "http2-forward", kind: "deadlock", names: "http2.transportResponseBody.Close"},
 	{directory: "http2-nobody", kind: "data-race", names: "io.Copy(io.Discard, answer.Body)"},
