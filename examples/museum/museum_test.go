@@ -44,6 +44,8 @@ var exhibits = []exhibit{
 	{directory: "http2-reuse", kind: "data-race", names: "http2.(*clientConnReadLoop).endStreamError"},
 	{directory: "http2-trailers", kind: "data-race", names: "cc.maxFrameSize = s.Val",
 		flags: []string{"--preempt-in", "golang.org/x/net/..."}},
+	{directory: "jsonrpc-close", kind: "panic", names: "jsonrpc2.(*Conn).readMessages",
+		flags: []string{"--preempt-in", "github.com/sourcegraph/jsonrpc2/..."}},
 	{directory: "ldap-timeout", kind: "data-race", names: "v3.(*Conn).SetTimeout"},
 	{directory: "ldap-unbind", kind: "deadlock", names: "v3.(*Conn).Unbind",
 		flags: []string{"--preempt-in", "github.com/go-ldap/ldap/v3/..."}},
