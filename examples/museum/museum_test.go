@@ -60,6 +60,7 @@ var exhibits = []exhibit{
 	{directory: "ssh-forward", kind: "livelock", names: "ssh.(*mux).SendRequest"},
 	{directory: "ssh-keepalive", kind: "livelock", names: "ssh.(*channel).SendRequest"},
 	{directory: "ssh-server", kind: "data-race", names: "ssh.(*sshContext).SetValue"},
+	{directory: "stomp-begin", kind: "data-race", names: "stomp.(*Conn).sendFrame"},
 	{directory: "yamux-write", kind: "data-race", names: "yamux.(*Session).send"},
 }
 
