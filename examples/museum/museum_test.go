@@ -57,6 +57,7 @@ var exhibits = []exhibit{
 	{directory: "proxy-deadline", kind: "data-race", names: "go-proxyproto.(*Conn).SetReadDeadline"},
 	{directory: "sftp-close", kind: "data-race", names: "sftp.(*clientConn).recv",
 		flags: []string{"--faults", "1"}},
+	{directory: "smtp-serve", kind: "deadlock", names: "go-smtp.(*Server).Serve", isNewest: true},
 	{directory: "ssh-forward", kind: "livelock", names: "ssh.(*mux).SendRequest"},
 	{directory: "ssh-keepalive", kind: "livelock", names: "ssh.(*channel).SendRequest"},
 	{directory: "ssh-server", kind: "data-race", names: "ssh.(*sshContext).SetValue"},
