@@ -62,6 +62,7 @@ var exhibits = []exhibit{
 	{directory: "ssh-keepalive", kind: "livelock", names: "ssh.(*channel).SendRequest"},
 	{directory: "ssh-server", kind: "data-race", names: "ssh.(*sshContext).SetValue"},
 	{directory: "stomp-begin", kind: "data-race", names: "stomp.(*Conn).sendFrame"},
+	{directory: "websocket-close", kind: "data-race", names: "websocket.(*Conn).CloseNow"},
 	{directory: "yamux-write", kind: "data-race", names: "yamux.(*Session).send"},
 }
 
