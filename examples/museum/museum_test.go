@@ -54,6 +54,7 @@ var exhibits = []exhibit{
 	{directory: "mqtt-resume", kind: "data-race", names: "paho.mqtt.golang.(*client).resume",
 		flags: []string{"--faults", "1"}, isNewest: true},
 	{directory: "nats-subscribe", kind: "data-race", names: "nats.go.(*Conn).SubscribeSync"},
+	{directory: "pgconn-database", kind: "data-race", names: "pgconn.(*PgConn).ayncClose"},
 	{directory: "proxy-deadline", kind: "data-race", names: "go-proxyproto.(*Conn).SetReadDeadline"},
 	{directory: "sftp-close", kind: "data-race", names: "sftp.(*clientConn).recv",
 		flags: []string{"--faults", "1"}},
