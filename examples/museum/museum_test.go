@@ -56,6 +56,7 @@ var exhibits = []exhibit{
 	{directory: "nats-subscribe", kind: "data-race", names: "nats.go.(*Conn).SubscribeSync"},
 	{directory: "pgconn-database", kind: "data-race", names: "pgconn.(*PgConn).ayncClose"},
 	{directory: "proxy-deadline", kind: "data-race", names: "go-proxyproto.(*Conn).SetReadDeadline"},
+	{directory: "redis-limit", kind: "data-race", names: "pool.(*ConnPool).newConn"},
 	{directory: "sftp-close", kind: "data-race", names: "sftp.(*clientConn).recv",
 		flags: []string{"--faults", "1"}},
 	{directory: "smtp-serve", kind: "deadlock", names: "go-smtp.(*Server).Serve", isNewest: true},
