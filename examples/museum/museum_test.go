@@ -39,6 +39,7 @@ var exhibits = []exhibit{
 	{directory: "cmux-stop", kind: "deadlock", names: "cmux.(*muxListener).Accept"},
 	{directory: "dns-context", kind: "data-race", names: "dns.(*Client).ExchangeContext"},
 	{directory: "fluent-close", kind: "panic", names: "fluent.(*Fluent).appendBuffer"},
+	{directory: "grpc-stop", kind: "deadlock", names: "grpc.(*Server).GracefulStop"},
 	{directory: "http2-forward", kind: "deadlock", names: "http2.transportResponseBody.Close"},
 	{directory: "http2-nobody", kind: "data-race", names: "io.Copy(io.Discard, answer.Body)"},
 	{directory: "http2-reuse", kind: "data-race", names: "http2.(*clientConnReadLoop).endStreamError"},
