@@ -173,6 +173,9 @@ func tandemPeerTimeSource() {
 func tandemTimePassed(most uint64) {
 	s, h := &tandemPeerTime, &tandem.sh.exchange
 	s.asked, s.idle, s.tie = h.shows == 0, h.idle != 0, h.tie != 0
+	if h.shows != 0 {
+		tandemDisturb()
+	}
 	passed := h.passed
 	if most > passOnce {
 		passed = min(passed, most-1) // the program's timer fires with a tick of its own

@@ -22,6 +22,10 @@ import (
 // leaps of whole rounds, each twice as far as the last, as if the program had been stopped for some
 // time, which may happen to any. A loop that waits until a certain time ends then; of the others
 // the state is the same again and again, until the leaps are some years.
+//
+// Of peers it is not known what they will do next. So an execution in which they only let time pass
+// is not proven to go on for ever. It is cut off when the state is the same after minutes. Else it
+// would go on as far as the log does, in real time where peers have the machine's clock.
 type tandemTimerLoop struct {
 	ticks     uint32 // in a row, with nothing of what a loop cannot repeat in between
 	disturbed bool   // there was something of the kind since the last of them
@@ -44,12 +48,22 @@ type tandemTimerLoop struct {
 	round     uint32 // ticks
 	before    uint32 // the state has to be the same again before this tick
 	tired     uint32 // how often leaps have led nowhere
+	// The peers may do something at some time, and have not done anything.
+	besidePeers bool
 }
 
 // How often in a row the clock advances before loops are looked for, and the last leap.
 const (
 	tandemTimerTicks = 12
 	tandemTimerLeap  = loopYears * 365 * 24 * 3600 * 1e9
+)
+
+// How long loops on timers go round beside peers that do nothing, in ns: longer than most peers
+// wait before they give up a connection. Loops that look at the time may wait until some time.
+const (
+	tandemBesidePeers      = 2 * 60 * 1e9
+	tandemTimedBesidePeers = 5 * 60 * 1e9
+	tandemTicksBesidePeers = 4 // before loops are looked for: each may have taken seconds
 )
 
 // tandemDisturb notes that something has happened that need not be the same in the next round of a
@@ -63,7 +77,7 @@ func tandemDisturb() { tandem.loop.disturbed = true }
 func tandemNoteInLoop(t *tandemG) {
 	l := &tandem.loop
 	switch {
-	case !l.marked, t.choices <= 1 && (tandemEmpty.has(t.op) || t.op == opGoOn):
+	case !l.marked, t.choices <= 1 && (tandemEmpty.has(t.op) || t.op == opGoOn || t.op == opPass):
 		return
 	case t.choices > 1 || t.op == opCollect:
 		l.disturbed = true
@@ -134,26 +148,37 @@ func tandemLooksAtClock(pc uintptr) {
 // tandemTimersGoRound is called when nothing can happen but that a timer fires. It reports whether
 // nothing else will ever happen any more.
 func tandemTimersGoRound(pp *p) bool {
-	l := &tandem.loop
-	if l.disturbed || tandem.barren > 0 || tandemState == nil || tandemPeersMayGoOn() {
+	l, beside := &tandem.loop, tandemPeerTime.mayGoOn()
+	if l.disturbed || tandem.barren > 0 || tandemState == nil || l.ticks > 0 && beside != l.besidePeers ||
+		beside && (tandemTellsTaken() || tandem.overtime.on) || tandemPeerTimersMayBeDue() {
 		*l = tandemTimerLoop{tired: l.tired}
 		return false
 	}
-	if l.ticks++; l.ticks < tandemTimerTicks<<l.tired {
+	if tandemPeersMayAct() {
+		return false // they are asked first, and then this is called again
+	}
+	l.besidePeers = beside
+	first := uint32(tandemTimerTicks)
+	if beside {
+		first = tandemTicksBesidePeers
+	}
+	if l.ticks++; l.ticks < first<<l.tired {
 		return false
 	}
 	pp.timers.lock()
 	pp.timers.adjust(tandem.now, true) // what is set is then in order
 	pp.timers.unlock()
 	switch now := l.ticks; {
-	case l.marked && l.isSame():
+	case beside && l.marked && l.isSame():
+		l.foundSameBesidePeers()
+	case l.marked && !beside && l.isSame():
 		return l.foundSame()
 	case l.leaping && now < l.before, l.marked && !l.leaping && now < l.next:
 	case l.leaping:
 		*l = tandemTimerLoop{tired: min(l.tired+1, 16)}
 	default:
 		*l = tandemTimerLoop{ticks: now, mark: now, next: now + 2*max(4, now-l.mark), gap: max(1, l.gap),
-			step: tandem.sh.steps, tired: l.tired, marked: tandemNoteState()}
+			step: tandem.sh.steps, tired: l.tired, besidePeers: beside, marked: tandemNoteState()}
 	}
 	return false
 }
@@ -193,6 +218,19 @@ func (l *tandemTimerLoop) foundSame() bool {
 	return false
 }
 
+// foundSameBesidePeers ends the execution if the peers have done nothing for long.
+func (l *tandemTimerLoop) foundSameBesidePeers() {
+	most := int64(tandemBesidePeers)
+	if l.timed {
+		most = tandemTimedBesidePeers
+	}
+	if tandem.now-tandemState.now >= most {
+		tandemMessage("goroutines that only loop on timers, while the peers do nothing for minutes")
+		tandemEnd(outcomeLimit)
+	}
+	l.next = l.ticks + 1 // the mark stays
+}
+
 // repeats reports whether all operations since the mark find the same again if the state is the
 // same.
 func (l *tandemTimerLoop) repeats() bool {
@@ -202,11 +240,10 @@ func (l *tandemTimerLoop) repeats() bool {
 // goesRound reports whether a goroutine has gone on since the mark.
 func (l *tandemTimerLoop) goesRound(t *tandemG) bool { return l.marked && t.turn > l.step }
 
-// tandemPeersMayGoOn reports whether the peers may do something at some time.
-func tandemPeersMayGoOn() bool {
-	time, timers := &tandemPeerTime, &tandemPeerTimers
-	return time.mayGoOn() ||
-		timers.pass != nil && timers.passed < tandem.sh.environment.peerTimers
+// tandemPeerTimersMayBeDue reports whether a timer of the peers may be chosen to be due.
+func tandemPeerTimersMayBeDue() bool {
+	s := &tandemPeerTimers
+	return s.pass != nil && s.passed < tandem.sh.environment.peerTimers
 }
 
 // tandemEndInLoops ends an execution in which all that still happens is that goroutines go round
