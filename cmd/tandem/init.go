@@ -52,7 +52,7 @@ missing shows only what it has dialled by then. tandem check names what it misse
 	p := c.Flags()
 	p.BoolVar(&f.force, "force", false, "replace a tandem.yaml that is there")
 	p.BoolVar(&f.print, "print", false, "print the configuration, and write no file")
-	p.DurationVar(&f.time, "time", 10*time.Second, "end the run of the program after this `duration`")
+	p.DurationVar(&f.time, "time", 30*time.Second, "end the run of the program after this `duration`")
 	p.StringSliceVar(&f.tags, "tags", nil,
 		"build with these `tags`, as go build takes them (default: those of GOFLAGS)")
 	c.SetFlagErrorFunc(unknownFlag)
