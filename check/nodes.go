@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes"
 	"github.com/tandem-mc/tandem/configs"
@@ -14,9 +16,18 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
+// NodesResult is what a check of several programs found, or a replay of them. Violations are those
+// of single nodes, each in a whole execution of all of them.
+type NodesResult struct {
+	Run        report.Run
+	Violations []report.Violation
+	// Recordings are those of the violations, to be replayed; nil where there is none.
+	Recordings []*report.NodesRecording
+}
+
 // Nodes checks the programs of a configuration that has several, whose packages are named as seen
-// from a directory. Of the request, only Config and Tags count.
-func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*report.Nodes, error) {
+// from a directory. Of the request, only Config, Tags and Violations count.
+func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*NodesResult, error) {
 	c := r.Config
 	if err := nodesRefuse(c); err != nil {
 		return nil, err
@@ -25,8 +36,14 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*repo
 	if err != nil {
 		return nil, err
 	}
-	// The rest of the environment is the same for all nodes.
+	from, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	// The rest of the environment is the same for all nodes. They all run in the directory in which
+	// the check was started, as one program does.
 	config := nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth,
+		Violations: r.Violations, Leaks: c.Leaks, Directory: from,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	// It is the date of all nodes, which have one clock.
 	config.Worker.Environment.Start = c.Date.Unix()
@@ -42,17 +59,53 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*repo
 			defer clean()
 			built[n.Package] = program
 		}
-		config.Nodes = append(config.Nodes,
-			nodes.Node{Name: n.Name, Program: built[n.Package], Args: n.Args, Listen: n.Listen})
+		config.Nodes = append(config.Nodes, nodes.Node{Name: n.Name, Program: built[n.Package],
+			Package: n.Package, Args: n.Args, Listen: n.Listen})
 	}
 	// The time is that of the search: building does not count.
 	timed, cancel := context.WithTimeout(ctx, c.Bounds.Time)
 	defer cancel()
-	result, err := nodes.Run(timed, config)
+	began := time.Now()
+	found, err := nodes.Run(timed, config)
 	if err != nil {
 		return nil, err
 	}
-	return reportNodes(c, result), nil
+	result := &NodesResult{Run: nodesRun(config, found)}
+	result.Run.Package, result.Run.Counts.Elapsed = dir, time.Since(began)
+	for _, v := range found.Violations {
+		result.add(v)
+	}
+	return result, nil
+}
+
+// nodesFlags are the flags that a check of several programs knows. Those about peers have no
+// meaning there, and what some others ask for it does not do. All of these are refused.
+var nodesFlags = map[string]bool{"config": true, "executions": true, "depth": true, "time": true,
+	"tags": true, "preempt-in": true, "races": true, "date": true, "verbose": true, "leaks": true,
+	"violations": true, "out": true, "out-dir": true, "unfold": true, "json": true, "sarif": true,
+	"junit": true, "github": true}
+
+// nodesAdvice is what to do instead of a flag that is refused, or why it is not needed.
+var nodesAdvice = map[string]string{
+	"workers":      "; each node has one worker already",
+	"search":       "; nodes are always searched systematically",
+	"seed":         "; nothing is drawn at random",
+	"pct-depth":    "; nothing is drawn at random",
+	"preemptions":  ", and bound the search by --executions or --time",
+	"delays":       ", and bound the search by --executions or --time",
+	"faults":       ", and have a node close a connection, or exit, where it is to fail",
+	"early-timers": ", and have a node sleep where it is to be slow",
+	"shrink":       "; counterexamples of nodes are shown as they were found",
+	"run":          "; a check of nodes is not saved: give it more --time",
+}
+
+// NodesFlag is the error of a flag of tandem check that a check of several programs does not know;
+// nil: it knows it. To ignore a flag would give a verdict about something else.
+func NodesFlag(name string) error {
+	if nodesFlags[name] {
+		return nil
+	}
+	return fmt.Errorf("--%s cannot be used together with nodes: leave it out%s", name, nodesAdvice[name])
 }
 
 // nodesRefuse is the error of a configuration that has more than several programs can have yet. To
@@ -62,7 +115,7 @@ func nodesRefuse(c configs.Config) error {
 		key   string
 		given bool
 	}{
-		{"peers", c.Group != nil}, {"args", len(c.Args) > 0}, {"leaks", c.Leaks},
+		{"peers", c.Group != nil}, {"args", len(c.Args) > 0},
 		{"faults", c.World.Faults > 0}, {"early_timers", c.World.EarlyTimers > 0},
 		{"peer_timers", c.World.PeerTimers > 0}, {"signals", len(c.World.Signals) > 0},
 		{"short_reads", c.World.ShortReads > 0}, {"short_writes", c.World.ShortWrites > 0},
@@ -75,33 +128,70 @@ func nodesRefuse(c configs.Config) error {
 	return nil
 }
 
-// reportNodes is a result for people. Names are those of the configuration, in its order, which is
-// that of the lanes.
-func reportNodes(c configs.Config, result *nodes.Result) *report.Nodes {
-	n := &report.Nodes{Reason: result.Reason, Executions: result.Runs, Skeletons: result.Counts.Skeletons,
-		Local: result.Counts.LocalTraces, Global: result.Counts.GlobalTraces}
-	switch result.Verdict {
-	case model.Holds:
-		n.Verdict = report.Holds
+// nodesRun is a check of several programs for a report. Nodes are in the order of the
+// configuration, which is that of the lanes. What was found does not rest on what was assumed.
+func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
+	run := report.Run{Verdict: report.Verdict(found.Verdict.String()), Reason: found.Reason}
+	run.Counts.Executions = found.Runs
+	run.Counts.NodesCounts = report.NodesCounts{Skeletons: found.Counts.Skeletons,
+		Local: found.Counts.LocalTraces, Global: found.Counts.GlobalTraces}
+	for _, n := range c.Nodes {
+		run.Nodes = append(run.Nodes, report.Node{Name: n.Name, Package: n.Package, Args: n.Args,
+			Listen: n.Listen})
+		run.Assumptions.Preemptible = append(run.Assumptions.Preemptible, n.Program.Open...)
+	}
+	slices.Sort(run.Assumptions.Preemptible)
+	run.Assumptions.Preemptible = slices.Compact(run.Assumptions.Preemptible)
+	switch found.Verdict {
 	case model.Violated:
-		n.Verdict = report.Violated
-	default:
-		n.Verdict = report.Unknown
-	}
-	for _, node := range c.Nodes {
-		n.Names = append(n.Names, node.Name)
-	}
-	if v := result.Violation; v != nil {
-		n.Note, n.Reason = n.Reason, fmt.Sprintf("node %s: %v", v.Node, v.Outcome)
-		if shown := v.Counterexample; shown != nil {
-			shown.Run = report.Run{Package: "node " + v.Node, Verdict: report.Violated}
-			n.Counterexample = shown
+		if run.Reason != "" {
+			run.Details = append(run.Details, run.Reason+": see whether this order is possible")
 		}
-		for _, step := range v.Events {
-			n.Steps = append(n.Steps, report.NodeStep{Node: step.Node, What: step.What})
+		run.Reason = "a violation was found"
+	case model.Holds:
+		run.Reason = "every order of what the nodes do is covered"
+		run.Assumptions.Other = []string{
+			"a connect waits until the node listens; it is never refused",
+			"time passes only when no node can do anything else, and messages take none",
+			"a write arrives whole, and never waits for who reads",
+			"the network loses no connection, and no node crashes",
 		}
 	}
-	return n
+	return run
+}
+
+// RelativeTo has the places of counterexamples begin at the root of the source, as those of one
+// program do. A violation that could not be run again has no places.
+func (r *NodesResult) RelativeTo(root string) {
+	for i := range r.Violations {
+		if c := r.Violations[i].Counterexample; c != nil {
+			c.RelativeTo(root)
+		}
+	}
+}
+
+// NodesName is what a check of several programs is called, such as in the name of a file: as the
+// directory from which their packages are seen. The root directory has no name.
+func NodesName(dir string) string {
+	if path, err := filepath.Abs(dir); err == nil && path != "/" {
+		return filepath.Base(path)
+	}
+	return "nodes"
+}
+
+// add adds a violation to the result. What it has in common with one of a single program is in the
+// same fields: the execution of the node that has it. So what is made of these, such as SARIF or a
+// page, can be made of it, too.
+func (r *NodesResult) add(v *nodes.Violation) {
+	one := report.Violation{Outcome: v.Outcome.String()}
+	if shown := v.Counterexample; shown != nil {
+		shown.Run = r.Run
+		shown.Run.Package = "node " + v.Node + " of " + r.Run.Package
+		one = shown.Summary
+		one.Counterexample = shown
+	}
+	one.Node, one.Network, one.Unkept = v.Node, v.Events, v.Unrecorded
+	r.Violations, r.Recordings = append(r.Violations, one), append(r.Recordings, v.Recording)
 }
 
 // NodesDirectory is the directory from which the packages of nodes are seen: that of the
@@ -111,4 +201,88 @@ func NodesDirectory(file, dir string) string {
 		dir = filepath.Dir(file)
 	}
 	return strings.TrimSuffix(dir, "/...")
+}
+
+// NodesReplayed is what the nodes of a recording do now. Of a program that was not changed, it is
+// known that it has done the same, event by event: else the replay is an error.
+type NodesReplayed struct {
+	// Result has the violation that it leads to now, if there is one.
+	Result *NodesResult
+	Node   string // the node that had the violation
+	Ended  string // how that ended; empty: a node has parted before
+	// Changed are the nodes whose programs are other ones than those recorded, and Parted says
+	// where one of them does something else; empty: all have done what is recorded.
+	Changed []string
+	Parted  string
+}
+
+// Ending is how it ends now without a violation, in a line. A node that parts does something else
+// to others. Nobody knows what they would do then, so it is not said how they end.
+func (r *NodesReplayed) Ending() string {
+	if r.Parted != "" {
+		return r.Parted
+	}
+	return "node " + r.Node + " ends: " + r.Ended
+}
+
+// Since says which nodes have changed, in a line. There is one at least where a violation is not
+// there any more: one build takes one way.
+func (r *NodesReplayed) Since() string {
+	return "changed since: node " + strings.Join(r.Changed, ", node ")
+}
+
+// ReplayNodes builds the programs of a recording in a directory, which is that of its
+// configuration, and runs all of them together, so many times. The programs run where they did, as
+// seen from there. Nodes that have one package are built once, as in a check.
+func ReplayNodes(ctx context.Context, rec *report.NodesRecording, dir string, times int) (
+	*NodesReplayed, error) {
+	// The recording is the caller's, and stays as it is.
+	there := *rec
+	there.Nodes = append([]report.NodeRecording{}, rec.Nodes...)
+	built := map[string]*sut.Program{}
+	var programs []*sut.Program
+	for i := range there.Nodes {
+		n := &there.Nodes[i]
+		o := sut.BuildOptions{Dir: dir, Package: n.Package, PreemptIn: n.Preemptible, Races: n.Races,
+			Tags: n.Tags}
+		// All of a build that may differ between nodes.
+		key := fmt.Sprintf("%q", []any{o.Package, o.PreemptIn, o.Races, o.Tags})
+		if built[key] == nil {
+			program, clean, err := buildTemporary(ctx, o)
+			if err != nil {
+				return nil, fmt.Errorf("node %s: %w", n.Name, err)
+			}
+			defer clean()
+			built[key] = program
+		}
+		programs = append(programs, built[key])
+		n.Directory = moved(n.Directory, rec.Directory, dir)
+	}
+	again, err := nodes.Replay(ctx, programs, &there, times)
+	if err != nil {
+		return nil, err
+	}
+	r := &NodesReplayed{Node: rec.Nodes[rec.Violated-1].Name, Ended: again.Ended, Changed: again.Changed}
+	if again.Parted != nil {
+		r.Parted, r.Ended = again.Parted.String(), ""
+	}
+	r.Result = &NodesResult{Run: report.Run{Package: dir, Verdict: report.Violated, Reason: "as recorded"}}
+	for i := range rec.Nodes {
+		n := &rec.Nodes[i]
+		r.Result.Run.Nodes = append(r.Result.Run.Nodes,
+			report.Node{Name: n.Name, Package: n.Package, Args: n.Args, Listen: n.Listen})
+	}
+	if again.Violation != nil {
+		r.Result.add(again.Violation)
+	}
+	return r, nil
+}
+
+// moved is where a directory is when another one, from which it is seen, is somewhere else now.
+func moved(path, from, to string) string {
+	way, err := filepath.Rel(from, path)
+	if err != nil { // one of them is not absolute, so nothing is known
+		return path
+	}
+	return filepath.Join(to, way)
 }

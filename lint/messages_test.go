@@ -57,9 +57,10 @@ const betweenProcesses = "general"
 
 // partsOf are the files whose messages are parts of one message, which has the advice for them.
 var partsOf = map[string]string{
-	"report/cachetree.go": "load recording %s: %w; name another file, or make it again by a check",
-	"report/recording.go": "load recording %s: %w; name another file, or make it again by a check",
-	"report/schedule.go":  "the schedule: %w; give one that this Tandem has printed",
+	"report/cachetree.go":      "load recording %s: %w; name another file, or make it again by a check",
+	"report/recording.go":      "load recording %s: %w; name another file, or make it again by a check",
+	"report/nodesrecording.go": "load recording %s: %w; name another file, or make it again by a check",
+	"report/schedule.go":       "the schedule: %w; give one that this Tandem has printed",
 }
 
 // fixed are files of these packages whose messages are about what comes with Tandem. A test of that

@@ -181,19 +181,15 @@ func Save(path string, r *Recording) error {
 	return nil
 }
 
-// Load reads a recording. A file that is none, is damaged, cut off, or of another version is an
-// error that says so.
+// Load reads a recording of one program. A file that is none, is damaged, cut off, or of another
+// version is an error that says so.
 func Load(path string) (*Recording, error) {
-	text, err := readBounded(path)
-	if err != nil {
-		return nil, fmt.Errorf("load recording: %w", err)
+	one, several, err := LoadAny(path)
+	if several != nil {
+		return nil, fmt.Errorf("load recording %s: it is of several programs, which tandem replay runs "+
+			"again: name one of a single program", path)
 	}
-	r, err := decode(text)
-	if err != nil {
-		return nil, fmt.Errorf("load recording %s: %w; name another file, or make it again by a "+
-			"check", path, err)
-	}
-	return r, nil
+	return one, err
 }
 
 // readBounded reads a file that may come from somebody else, and so may be of any size.
@@ -254,12 +250,8 @@ func sumOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// decode reads the text of a file. An error names the line, and says what to do.
-func decode(text []byte) (*Recording, error) {
-	body, err := checkFrame(text)
-	if err != nil {
-		return nil, err
-	}
+// decodeBody reads what checkFrame has left of a file. An error names the line.
+func decodeBody(body []byte) (*Recording, error) {
 	lines := bufio.NewReader(bytes.NewReader(body))
 	var first header
 	if err := decodeLine(lines, &first); err != nil {
@@ -287,34 +279,35 @@ func decode(text []byte) (*Recording, error) {
 	return r, r.validateFile()
 }
 
-// checkFrame checks that text is a whole recording of this version, and returns it without the sum.
-func checkFrame(text []byte) (body []byte, err error) {
+// checkFrame checks that text is a whole recording of a known format, and returns it without the
+// sum.
+func checkFrame(text []byte) (body []byte, format int, err error) {
 	firstLine, _, _ := bytes.Cut(text, []byte("\n"))
 	var mark struct {
 		Version int `json:"tandem_recording"`
 	}
 	if !bytes.HasPrefix(text, []byte(`{"tandem_recording":`)) {
-		return nil, errors.New("this is no recording of Tandem")
+		return nil, 0, errors.New("this is no recording of Tandem")
 	}
 	if err := json.Unmarshal(firstLine, &mark); err != nil {
-		return nil, errors.New("the recording is damaged or cut off in its first line; check the program " +
-			"again")
+		return nil, 0, errors.New("the recording is damaged or cut off in its first line; check the " +
+			"program again")
 	}
-	if mark.Version != version && mark.Version != versionCache {
-		return nil, fmt.Errorf("the recording has format %d, this Tandem reads formats %d and %d; check the "+
-			"program again", mark.Version, version, versionCache)
+	if mark.Version < version || mark.Version > versionNodes {
+		return nil, 0, fmt.Errorf("the recording has format %d, this Tandem reads formats %d to %d; check "+
+			"the program again", mark.Version, version, versionNodes)
 	}
 	whole, ended := bytes.CutSuffix(text, []byte("\n"))
 	start := bytes.LastIndexByte(whole, '\n') + 1
 	var last part
 	if !ended || json.Unmarshal(whole[start:], &last) != nil || last.Sum == "" {
-		return nil, errors.New("the recording is cut off: its last line is not the sum; check the " +
+		return nil, 0, errors.New("the recording is cut off: its last line is not the sum; check the " +
 			"program again")
 	}
 	if last.Sum != sumOf(text[:start]) {
-		return nil, errors.New("the recording is damaged: its sum is wrong; check the program again")
+		return nil, 0, errors.New("the recording is damaged: its sum is wrong; check the program again")
 	}
-	return text[:start], nil
+	return text[:start], mark.Version, nil
 }
 
 // decodeLine reads one line of JSON into v, which must have a place for everything in it. The end

@@ -245,8 +245,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"other JSON", []byte(`{"a":1}` + "\n"), "no recording of Tandem"},
 		{"first line broken", []byte(`{"tandem_recording":x}` + "\n"),
 			"damaged or cut off in its first line"},
-		{"other version", bytes.Replace(text, []byte(`recording":1`), []byte(`recording":3`), 1),
-			"format 3, this Tandem reads formats 1 and 2"},
+		{"other version", bytes.Replace(text, []byte(`recording":1`), []byte(`recording":4`), 1),
+			"format 4, this Tandem reads formats 1 to 3"},
 		{"cut between lines", []byte(body), "cut off"},
 		{"cut in the sum", text[:len(text)-1], "cut off"},
 		{"one byte changed", bytes.Replace(text, []byte("panic"), []byte("Panic"), 1), "its sum is wrong"},
@@ -339,6 +339,18 @@ func TestLoadIsBounded(t *testing.T) {
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "larger than 256 MiB") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// decode reads the text of a file of one program.
+func decode(text []byte) (*Recording, error) {
+	body, format, err := checkFrame(text)
+	if err == nil && format == versionNodes {
+		err = errors.New("it is of several programs")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decodeBody(body)
 }
 
 // roundTrip is what is read after a recording was written.

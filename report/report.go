@@ -36,6 +36,9 @@ type Run struct {
 	// Package is as it was given to tandem, such as "./examples/scpto". Args are the program's.
 	Package string
 	Args    []string
+	// Nodes are the programs, if several were checked together. Package is then the directory from
+	// which theirs are seen, and executions are those of single nodes.
+	Nodes   []Node
 	Verdict Verdict
 	// Reason is one line: what ended the search.
 	Reason string
@@ -82,6 +85,7 @@ type Counts struct {
 	Quiescence  string
 
 	CheckpointCounts
+	NodesCounts
 }
 
 // Phases says what the parts of a search that is a portfolio have done: executions. All is zero for
@@ -296,6 +300,11 @@ type Violation struct {
 	Executions int      // in how many it was seen; 0: not counted
 	Size       Size
 	File       string // that the counterexample is kept in
+	// Node is the one of several programs that has it, and Network what all of them do to each
+	// other until then, in an order that is possible. Unkept is why there is no file.
+	Node    string
+	Network []NodeStep
+	Unkept  string
 	// nil: only what is here is known
 	Counterexample *Counterexample
 }

@@ -21,6 +21,9 @@ type violationElement struct {
 	Preemptions int            `json:"preemptions"`
 	Transitions int            `json:"transitions"`
 	File        string         `json:"file,omitempty"`
+	// Of several programs: which one has it, and what they do to each other.
+	Node    string           `json:"node,omitempty"`
+	Network []networkElement `json:"network,omitempty"`
 	*counterexampleElement
 }
 
@@ -36,6 +39,19 @@ type counterexampleElement struct {
 	PeerTimer  *peerTimerElement  `json:"peer_timer,omitempty"`
 	Shrunk     *shrunkElement     `json:"shrunk,omitempty"`
 	Replay     Schedule           `json:"replay,omitempty"`
+}
+
+// networkElement is what one of several programs does to others, or takes from them. Without a name
+// the common clock advances. Bytes may be any, so they are in base64.
+type networkElement struct {
+	Node    string  `json:"node,omitempty"`
+	Kind    string  `json:"kind"`
+	Conn    string  `json:"connection,omitempty"`
+	Address string  `json:"address,omitempty"`
+	Data    []byte  `json:"data,omitempty"`
+	Taken   int     `json:"taken,omitempty"`
+	Seconds float64 `json:"seconds,omitempty"`
+	Text    string  `json:"text"`
 }
 
 // placeElement is a line of a file of the source tree.
@@ -144,6 +160,11 @@ func violationOf(v Violation) violationElement {
 		Message: valid(v.Message), Places: validAll(v.Places), Functions: validAll(v.Functions),
 		Executions:  v.Executions,
 		Preemptions: v.Size.Preemptions, Transitions: v.Size.Transitions, File: valid(v.File),
+		Node: valid(v.Node),
+	}
+	for _, step := range v.Network {
+		e.Network = append(e.Network, networkElement{valid(step.Node), step.Kind, valid(step.Conn),
+			valid(step.Address), []byte(step.Data), step.Taken, step.Time.Seconds(), valid(step.What)})
 	}
 	for _, at := range v.Where() {
 		e.At = append(e.At, placeElement{valid(at.File), at.Line})

@@ -31,6 +31,7 @@ type document struct {
 	Version    int                `json:"version"`
 	Package    string             `json:"package"`
 	Args       []string           `json:"args,omitempty"`
+	Nodes      []nodeElement      `json:"nodes,omitempty"`
 	Verdict    Verdict            `json:"verdict"`
 	Reason     string             `json:"reason"`
 	CutOff     string             `json:"cut_off,omitempty"`
@@ -75,6 +76,17 @@ type countsElement struct {
 	Replayed    int     `json:"replayed"`
 	SelfChecked int     `json:"self_checked"`
 	Seconds     float64 `json:"seconds"`
+	Skeletons   int     `json:"skeletons,omitempty"` // of several programs, as the next ones
+	Local       int     `json:"local_executions,omitempty"`
+	Global      float64 `json:"global_executions,omitempty"`
+}
+
+// nodeElement is one of several programs.
+type nodeElement struct {
+	Name    string   `json:"name"`
+	Package string   `json:"package"`
+	Args    []string `json:"args,omitempty"`
+	Listen  string   `json:"listen,omitempty"`
 }
 
 // assumedElement is what the verdict rests on.
@@ -97,11 +109,15 @@ func documentOf(run Run, violations []Violation) document {
 			n.Executions, n.Redundant, n.Systematic, n.Aimed, n.Sampled, n.FirstViolation, n.Transitions,
 			n.CacheHits, n.CacheMisses, n.Checkpoints, n.InMemory,
 			valid(n.Refusal),
-			n.Restores, n.Replayed, n.SelfChecked, n.Elapsed.Seconds(),
+			n.Restores, n.Replayed, n.SelfChecked, n.Elapsed.Seconds(), n.Skeletons, n.Local, n.Global,
 		},
 		Assumed: assumedOf(run.Assumptions), Resume: valid(run.ResumeCommand),
 	}
 	d.Missed, d.Undialled = missedOf(run.Missed), validAll(run.Missed.Undialled)
+	for _, node := range run.Nodes {
+		d.Nodes = append(d.Nodes,
+			nodeElement{valid(node.Name), valid(node.Package), validAll(node.Args), valid(node.Listen)})
+	}
 	for _, v := range violations {
 		d.Violations = append(d.Violations, violationOf(v))
 	}

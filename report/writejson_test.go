@@ -35,6 +35,24 @@ func TestJSON(t *testing.T) {
 	golden.Equal(t, "located.json", written(t, run, reporttest.Located()...))
 }
 
+// TestJSONOfNodes: of several programs the document says which one has the violation, and what they
+// do to each other.
+func TestJSONOfNodes(t *testing.T) {
+	run := report.Run{Package: ".", Verdict: report.Violated, Reason: "a violation was found",
+		Nodes: []report.Node{{Name: "server", Package: "./server", Listen: "127.0.0.1:1"},
+			{Name: "client", Package: "./client", Args: []string{"-n", "2"}}},
+		Counts: report.Counts{Executions: 14,
+			NodesCounts: report.NodesCounts{Skeletons: 2, Local: 14, Global: 18}}}
+	v := report.Violation{Outcome: "panic", Message: "no", Node: "server", File: "x.counterexample",
+		Network: []report.NodeStep{
+			{Node: "client", What: `sends on client#1: "\xff"`, Kind: "send", Conn: "client#1", Data: "\xff"},
+			{Node: "server", What: "receives on client#1, up to byte 1", Kind: "receive", Conn: "client#1",
+				Taken: 1},
+			{What: "the time is 1.5 s", Kind: "pass", Time: 1500 * time.Millisecond},
+			{Node: "server", What: "closes 127.0.0.1:1", Kind: "close", Address: "127.0.0.1:1"}}}
+	golden.Equal(t, "nodes.json", written(t, run, v))
+}
+
 // TestJSONIsValid: whatever a counterexample has, the document is valid by the schema.
 func TestJSONIsValid(t *testing.T) {
 	full := reporttest.SSHSession()

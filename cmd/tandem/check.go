@@ -2,14 +2,13 @@ package main
 
 import (
 	"errors"
-	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
-	"github.com/tandem-mc/tandem/report/text"
 )
 
 // oneCheck is the command tandem check. The fields are its flags; they are read when cobra has
@@ -108,17 +107,8 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	if err != nil {
 		return err
 	}
-	// The default file is in the working directory. Where that cannot be written to, keepRecording
-	// finds another place.
-	if err := writable(f.out); err != nil {
-		return err
-	}
-	// A name in a directory would leave open whether -o is relative to it.
-	if f.out != "" && f.outDir != "" {
-		return errors.New("-o names a file and --out-dir a directory: give one of them")
-	}
 	texts := f.texts(c)
-	if err := f.begin(texts, c.Flags().Changed); err != nil {
+	if err := f.prepare(c, texts); err != nil {
 		return err
 	}
 	defer f.end(texts)
@@ -145,14 +135,26 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	return shown
 }
 
-// nodesFlags are the flags that a check of several programs knows. What others ask for it does not
-// do, so they are refused.
-var nodesFlags = map[string]bool{"config": true, "executions": true, "depth": true, "time": true,
-	"tags": true, "preempt-in": true, "races": true, "date": true, "verbose": true}
+// prepare refuses files that cannot be written, before anything runs, and begins the output.
+func (f *oneCheck) prepare(c *cobra.Command, texts io.Writer) error {
+	// The default file is in the working directory. Where that cannot be written to, report.Keep
+	// finds another place.
+	if err := writable(f.out); err != nil {
+		return err
+	}
+	// A name in a directory would leave open whether -o is relative to it.
+	if f.out != "" && f.outDir != "" {
+		return errors.New("-o names a file and --out-dir a directory: give one of them")
+	}
+	return f.begin(texts, c.Flags().Changed)
+}
 
 // runNodes checks the programs of a configuration that has several, and prints the result. What it
 // was asked for and does not do is an error before anything is built. Packages are seen from the
 // directory of the configuration.
+//
+// The result is shown, kept and written as that of one program is: the same flags name the files,
+// and the exit code is that of the verdict.
 func (f *oneCheck) runNodes(c *cobra.Command, config configs.Config, dir string, args []string) error {
 	// The first thing that is wrong is told.
 	var wrong error
@@ -161,28 +163,40 @@ func (f *oneCheck) runNodes(c *cobra.Command, config configs.Config, dir string,
 			"in the configuration")
 	}
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		if !nodesFlags[flag.Name] && wrong == nil {
-			wrong = fmt.Errorf("--%s cannot be used together with nodes: leave it out", flag.Name)
+		if wrong == nil {
+			wrong = check.NodesFlag(flag.Name)
 		}
 	})
 	if wrong != nil {
 		return wrong
 	}
+	violations, err := parseViolations(f.violations)
+	if err != nil {
+		return err
+	}
+	texts := f.texts(c)
+	if err := f.prepare(c, texts); err != nil {
+		return err
+	}
+	defer f.end(texts)
 	log := newLog(f.verbose)
 	defer log.Sync()
-	// There is no live view: what is told is a line each.
+	// There is no live view: what is told is a line each. It ends before the result, also where the
+	// check ends with an error, or by a panic.
 	status := &progress{out: c.ErrOrStderr(), title: "nodes", bounds: config.Bounds, plain: true}
 	defer status.pause()
-	listener := status.listener(log)
-	result, err := check.Nodes(c.Context(), check.Request{Config: config, Tags: f.tags},
-		check.NodesDirectory(f.file, dir), listener)
+	dir = check.NodesDirectory(f.file, dir)
+	result, err := check.Nodes(c.Context(), check.Request{Config: config, Tags: f.tags,
+		Violations: violations}, dir, status.listener(log))
 	// Nothing must be told between the lines of the result.
 	status.pause()
 	if err != nil {
 		return err
 	}
-	if err := text.WriteNodes(c.OutOrStdout(), result); err != nil {
+	// These are saved first, so that what is printed names their files.
+	saveError := f.saveNodes(c.ErrOrStderr(), result, dir)
+	if err := errors.Join(saveError, f.showNodes(c.OutOrStdout(), texts, result)); err != nil {
 		return err
 	}
-	return verdictOf(result.Verdict)
+	return verdictOf(result.Run.Verdict)
 }

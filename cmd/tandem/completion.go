@@ -9,6 +9,7 @@ import (
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/doctor"
+	"github.com/tandem-mc/tandem/report"
 )
 
 // valuesOf lists the values that a flag of this name can have, in whichever command it is; nil if
@@ -84,7 +85,7 @@ func argumentsOf(command string) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		// A schedule is an argument, too, but nobody types one.
 		case "replay", "show", "debug":
-			ending := strings.TrimPrefix(counterexampleSuffix, ".")
+			ending := strings.TrimPrefix(report.CounterexampleSuffix, ".")
 			return []string{ending}, cobra.ShellCompDirectiveFilterFileExt
 		// Shells show the title beside the name.
 		case "peers", "doctor":

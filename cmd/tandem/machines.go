@@ -95,7 +95,7 @@ func (f *formats) begin(out io.Writer, given func(flag string) bool) error {
 		if err := os.MkdirAll(f.outDir, 0o777); err != nil {
 			return fmt.Errorf("counterexamples cannot go to %s: %w", f.outDir, err)
 		}
-		if err := writable(f.kept(counterexampleSuffix)); err != nil {
+		if err := writable(f.kept(report.CounterexampleSuffix)); err != nil {
 			return err
 		}
 	}

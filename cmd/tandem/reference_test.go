@@ -218,6 +218,10 @@ var fileFormats = []struct {
 	{"Counterexamples", "`tandem check` and `tandem test` write them; `tandem replay`, `tandem show` and " +
 		"`tandem debug` read them.", "report/recording.go", "Recording is a counterexample as a file",
 		[]string{"version", "versionCache", "maxRecording"}},
+	{"Counterexamples of nodes", "`tandem check` writes them where the configuration has nodes; " +
+		"`tandem replay` and `tandem show` read them.", "report/nodesrecording.go",
+		"NodesRecording is a counterexample",
+		[]string{"versionNodes", "mostNodes"}},
 	{"Kept answers", "The file of `--cache`, and `cache` in a saved run. `tandem cache FILE` prints it as " +
 		"text.",
 		"iocache/internal/codec/file.go", "A cache as a file is",

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +23,8 @@ func replayCommand() *cobra.Command {
 		Long: `Runs a counterexample again: a file that a check has kept, or the schedule that it has printed.
 Both hold the schedule and the answers of the peers, so that no peer is needed. The program is
 built from its source. If that has changed, the schedule is followed as far as the program agrees,
-and the step and line at which it parts are named.
+and the step and line at which it parts are named. Of several programs, which the configuration
+calls nodes, all are run together.
 
 Exit codes: 1 there is a violation again, 0 it no longer reproduces, 3 error. That it no longer
 reproduces says nothing of other schedules: check the program for that.`,
@@ -70,11 +68,18 @@ func (f *replayFlags) run(c *cobra.Command, what string) error {
 		return err
 	}
 	// All that can be wrong with the flags is known by now.
-	recording, dir, err := loadRecording(what, f.dir)
+	recording, err := report.Read(what)
 	if err != nil {
 		return err
 	}
-	result, err := check.ReplayHere(c.Context(), recording, dir, f.times)
+	dir, err := recording.Directory(what, f.dir)
+	if err != nil {
+		return err
+	}
+	if recording.Several != nil {
+		return f.replayNodes(c, what, recording.Several, dir)
+	}
+	result, err := check.ReplayHere(c.Context(), recording.One, dir, f.times)
 	if err != nil {
 		return err
 	}
@@ -115,6 +120,39 @@ func (f *replayFlags) run(c *cobra.Command, what string) error {
 	return verdictError(exitViolated)
 }
 
+// replayNodes runs the nodes of a file again, whose packages are seen from a directory, and says
+// what that has led to. Which of them have changed is said in any case, since one build takes one
+// way, and another one may take any. Exit codes are those of one program.
+func (f *replayFlags) replayNodes(c *cobra.Command, what string, r *report.NodesRecording,
+	dir string) error {
+	again, err := check.ReplayNodes(c.Context(), r, dir, f.times)
+	if err != nil {
+		return err
+	}
+	out := c.OutOrStdout()
+	if len(again.Result.Violations) == 0 {
+		fmt.Fprintf(out, "NO LONGER REPRODUCES: %s\n  %s\n", report.Line(again.Ending()), again.Since())
+		fmt.Fprintln(out, "  that is said of this schedule only: check the nodes for others")
+		return nil
+	}
+	// The file may have been called something else when it was written.
+	v := &again.Result.Violations[0]
+	v.File, v.Counterexample.ReplayCommand = what, "tandem replay "+what
+	options := report.Options{Unfold: f.unfold, Verbose: f.verbose}
+	if err := text.WriteNodes(out, again.Result.Run, again.Result.Violations, options); err != nil {
+		return err
+	}
+	if err := writePage(f.page, v.Counterexample); err != nil {
+		return err
+	}
+	as := "every event of all nodes as recorded"
+	if len(again.Changed) > 0 {
+		as = "all that the nodes do to each other as recorded; " + again.Since()
+	}
+	fmt.Fprintf(out, "\nreplayed %d of %d times, %s\n", f.times, f.times, as)
+	return verdictError(exitViolated)
+}
+
 // writePage writes a counterexample as HTML, if a file for it is named. What was there before is
 // replaced.
 func writePage(path string, shown *report.Counterexample) error {
@@ -128,29 +166,17 @@ func writePage(path string, shown *report.Counterexample) error {
 	return errors.Join(html.Write(file, shown), file.Close())
 }
 
-// loadRecording reads a recording, which is a file or a schedule as a string. It says where its
-// program is built: in dir, if the user has named that. The path in a file is that of the machine
-// where it was recorded. A schedule names its package by its import path, so that any directory of
-// the module will do.
+// loadRecording reads a counterexample of one program, for commands that know no others: those who
+// look into a process have to name one. It says where that is built: see report.AnyRecording.
 func loadRecording(what, dir string) (r *report.Recording, where string, err error) {
-	// No file has a name like that, unless somebody means to confuse.
-	if strings.HasPrefix(what, report.SchedulePrefix) {
-		if r, err = report.Schedule(what).Recording(); err != nil {
-			return nil, "", err
-		}
-		dir = cmp.Or(dir, ".")
-	} else if r, err = report.Load(what); err != nil {
+	recording, err := report.Read(what)
+	if err == nil && recording.Several != nil {
+		err = fmt.Errorf("%s is of several programs: run all of them again by tandem replay",
+			report.Line(what))
+	}
+	if err != nil {
 		return nil, "", err
 	}
-	if dir == "" {
-		dir = r.Program.Directory
-	} else if dir, err = filepath.Abs(dir); err != nil {
-		return nil, "", err
-	}
-	// The build would fail in other words.
-	if _, err := os.Stat(dir); err != nil {
-		return nil, "", fmt.Errorf("the directory that the program was checked from: %w; "+
-			"say with --dir where that is now", err)
-	}
-	return r, dir, nil
+	where, err = recording.Directory(what, dir)
+	return recording.One, where, err
 }

@@ -20,7 +20,11 @@ import (
 // shownCounterexample is a counterexample that is to be written, in the forms that formats take.
 // Those for tests take packages, those for alerts violations, and those for people the
 // counterexample.
+//
+// The check as a whole is not known any more: there are no counts, and the reason is that it was
+// recorded.
 type shownCounterexample struct {
+	run       report.Run
 	violation report.Violation
 	unfold    bool
 }
@@ -28,8 +32,7 @@ type shownCounterexample struct {
 // packages is the counterexample as a package with one test. The package has the name that it had
 // on the command line, since the recording has no other one.
 func (s shownCounterexample) packages() []report.TestPackage {
-	run := s.violation.Counterexample.Run
-	return []report.TestPackage{run.AsPackage(run.Package, []report.Violation{s.violation})}
+	return []report.TestPackage{s.run.AsPackage(s.run.Package, []report.Violation{s.violation})}
 }
 
 // showFormats are the formats of tandem show, in the order in which they are named. Those for
@@ -39,13 +42,18 @@ var showFormats = []struct {
 	write func(io.Writer, shownCounterexample) error
 }{
 	{"text", func(w io.Writer, s shownCounterexample) error {
+		// Several programs have a lane each, besides the schedule of one of them.
+		if len(s.run.Nodes) > 0 {
+			list := []report.Violation{s.violation}
+			return text.WriteNodes(w, s.run, list, report.Options{Unfold: s.unfold})
+		}
 		return text.Write(w, s.violation.Counterexample, report.Options{Unfold: s.unfold})
 	}},
 	{"html", func(w io.Writer, s shownCounterexample) error {
 		return html.Write(w, s.violation.Counterexample)
 	}},
 	{"json", func(w io.Writer, s shownCounterexample) error {
-		return report.WriteJSON(w, s.violation.Counterexample.Run, []report.Violation{s.violation})
+		return report.WriteJSON(w, s.run, []report.Violation{s.violation})
 	}},
 	{"sarif", func(w io.Writer, s shownCounterexample) error {
 		return sarif.Write(w, []report.Violation{s.violation})
@@ -93,13 +101,12 @@ format for people or for other programs. Exit codes: 0 shown, 3 error.`,
 			if err := writable(out); err != nil {
 				return err
 			}
-			v, err := replayed(c, args[0], dir)
+			shown, err := replayed(c, args[0], dir)
 			if err != nil {
 				return err
 			}
-			write := func(w io.Writer) error {
-				return showFormats[i].write(w, shownCounterexample{v, unfold})
-			}
+			shown.unfold = unfold
+			write := func(w io.Writer) error { return showFormats[i].write(w, shown) }
 			// The file is opened only now, so that one that is there stays if the replay fails.
 			if out != "" {
 				return writeTo(out, write)
@@ -119,29 +126,61 @@ format for people or for other programs. Exit codes: 0 shown, 3 error.`,
 // replayed is the violation of a counterexample, which is run once: a file, or a schedule. The
 // places are relative to the root of the source where the program is now. That the program has
 // changed is said on standard error; if there is no violation any more, that is an error.
-func replayed(c *cobra.Command, what, dir string) (report.Violation, error) {
-	recording, dir, err := loadRecording(what, dir)
-	if err != nil {
-		return report.Violation{}, err
+func replayed(c *cobra.Command, what, dir string) (s shownCounterexample, err error) {
+	recording, err := report.Read(what)
+	if err == nil {
+		dir, err = recording.Directory(what, dir)
 	}
-	result, err := check.ReplayHere(c.Context(), recording, dir, 1)
+	if err != nil {
+		return s, err
+	}
+	changed := ""
+	if recording.Several != nil {
+		changed, err = s.ofNodes(c, recording.Several, dir)
+	} else {
+		changed, err = s.ofOne(c, recording.One, dir)
+	}
+	shown := s.violation.Counterexample
 	switch {
 	case err != nil:
-		return report.Violation{}, err
-	case result.Shown == nil:
-		return report.Violation{}, fmt.Errorf("%s no longer reproduces, so there is nothing to show: "+
+		return s, err
+	case shown == nil:
+		return s, fmt.Errorf("%s no longer reproduces, so there is nothing to show: "+
 			"see by tandem replay how it ends now", report.Line(what))
-	case result.Parted != nil:
-		fmt.Fprintf(c.ErrOrStderr(), "tandem: the program has changed: %s\n",
-			report.Line(result.Parted.String()))
+	case changed != "":
+		fmt.Fprintf(c.ErrOrStderr(), "tandem: the program has changed: %s\n", report.Line(changed))
 	}
-	shown := result.Shown
 	shown.ReplayCommand = "tandem replay " + what
 	shown.RelativeTo(sourceRootOf(dir))
-	// The summary is without its counterexample, since it is a part of that.
-	v := shown.Summary
-	if v.Counterexample = shown; !strings.HasPrefix(what, report.SchedulePrefix) {
-		v.File = what
+	if !strings.HasPrefix(what, report.SchedulePrefix) {
+		s.violation.File = what
 	}
-	return v, nil
+	return s, nil
+}
+
+// ofOne replays a counterexample of one program, and says in what that has changed.
+func (s *shownCounterexample) ofOne(c *cobra.Command, r *report.Recording, dir string) (string, error) {
+	result, err := check.ReplayHere(c.Context(), r, dir, 1)
+	if err != nil || result.Shown == nil {
+		return "", err
+	}
+	// The summary is without its counterexample, since it is a part of that.
+	s.run, s.violation = result.Shown.Run, result.Shown.Summary
+	s.violation.Counterexample = result.Shown
+	if result.Parted == nil {
+		return "", nil
+	}
+	return result.Parted.String(), nil
+}
+
+// ofNodes replays a counterexample of several programs, and says which have changed: also where
+// they do all that is recorded, since no step is known at which they part.
+func (s *shownCounterexample) ofNodes(c *cobra.Command, r *report.NodesRecording, dir string) (
+	string, error) {
+	again, err := check.ReplayNodes(c.Context(), r, dir, 1)
+	if err != nil || len(again.Result.Violations) == 0 {
+		return "", err
+	}
+	s.run, s.violation = again.Result.Run, again.Result.Violations[0]
+	return strings.Join(again.Changed, ", "), nil
 }

@@ -367,9 +367,10 @@ func (f *testFlags) keepOne(
 	if number > 0 {
 		name = fmt.Sprintf("%s.%d", name, number)
 	}
-	file := counterexampleFile(warn, name, r, func(file string) bool { return f.files[file] })
+	kept := report.AnyRecording{One: r}
+	file := kept.File(warn, name, func(file string) bool { return f.files[file] })
 	f.files[file] = true
-	return keepRecording(warn, file, r)
+	return kept.Keep(warn, file)
 }
 
 // letterOfFile replaces what a shell or a file system could take for something else. So does it

@@ -2,10 +2,10 @@ package text
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
@@ -18,58 +18,94 @@ import (
 const laneWidth = 24
 
 // WriteNodes writes the result of a check of several programs: the verdict, what led to it with a
-// lane for each node, and what was explored.
-func WriteNodes(w io.Writer, n *report.Nodes) error {
-	p := printer.New(report.Options{})
-	headline := strings.ToUpper(string(n.Verdict))
-	switch n.Verdict {
-	case report.Holds:
-		p.Print(headline + ": every order of what the nodes do is covered")
-	default:
-		p.Print(headline + ": " + words.Printable(n.Reason))
+// lane for each node, and what was explored. The error is the writer's. Several violations are
+// listed, and each has a file.
+func WriteNodes(w io.Writer, run report.Run, violations []report.Violation,
+	options report.Options) error {
+	p := printer.New(options)
+	headline := strings.ToUpper(string(run.Verdict)) + ": " + words.Printable(run.Reason)
+	if len(violations) > 0 {
+		headline = strings.ToUpper(string(report.Violated)) + ": " + ofNode(violations[0])
 	}
-	if n.Note != "" {
-		p.Print("  " + words.Printable(n.Note) + ": see whether this order is possible")
+	if n := len(violations) - 1; n > 0 {
+		headline += ", and " + textutil.CountOf(n, "other")
 	}
-	if c := n.Counterexample; c != nil {
-		printFailure(p, c)
-		printLed(p, c)
-		printSchedule(p, c)
+	p.Line(printer.OfVerdict[run.Verdict], words.Fit(headline, printer.Width))
+	p.Print("  " + words.Printable(run.Package))
+	for _, line := range run.Details {
+		p.Print("  " + words.Printable(line))
 	}
-	if len(n.Steps) > 0 {
-		p.Heading("What the nodes did to each other")
-		p.Print("  " + lanes(n.Names))
-		for _, step := range n.Steps {
-			if step.Node == "" {
-				p.Print("  " + across(len(n.Names), words.Printable(step.What)))
-				continue
-			}
-			at := max(slices.Index(n.Names, step.Node), 0)
-			p.Print("  " + strings.Repeat(" ", at*laneWidth) + words.Printable(step.What))
-		}
-		p.Print("  The same check takes the same steps again. There is no file to replay yet.")
-	}
-	p.Heading("Search")
-	p.Print("  " + textutil.CountOf(n.Executions, "execution") + " of single nodes")
-	if n.Local > 0 && n.Verdict != report.Violated {
-		p.Print("  " + textutil.CountOf(n.Skeletons, "way") +
-			" in which the nodes talk to each other (skeletons)")
-		p.Print(fmt.Sprintf("  %d of them differ within skeletons, and stand for %.0f of all nodes together",
-			n.Local, n.Global))
-	}
-	if n.Verdict == report.Holds {
-		p.Heading("Assumptions")
-		for _, line := range []string{
-			"a connect waits until the node listens; it is never refused",
-			"time passes only when no node can do anything else, and messages take none",
-			"a write arrives whole, and never waits for who reads",
-			"the network loses no connection, and no node crashes",
-		} {
-			p.Print("  " + line)
+	if len(violations) == 1 {
+		printNodesViolation(p, run, violations[0])
+	} else if len(violations) > 1 {
+		p.Heading(textutil.CountOf(len(violations), "distinct violation"))
+		for i, v := range violations {
+			v.Outcome = "node " + v.Node + ": " + v.Outcome
+			printViolation(p, i+1, v)
 		}
 	}
+	printNodesSearch(p, run)
 	_, err := w.Write(p.Bytes())
 	return err
+}
+
+// ofNode is what is wrong with a node, in a line.
+func ofNode(v report.Violation) string {
+	text := title(v)
+	if c := v.Counterexample; c != nil && c.Failure.Message != "" {
+		text = words.Printable(c.Failure.Headline())
+	}
+	return "node " + words.Printable(v.Node) + ": " + text
+}
+
+// printNodesViolation prints a violation in full: the execution of the node that has it, and what
+// all of them do to each other.
+func printNodesViolation(p *printer.Printer, run report.Run, v report.Violation) {
+	if c := v.Counterexample; c != nil {
+		printFailure(p, c)
+		printLed(p, c)
+		left := printSchedule(p, c)
+		printOutputs(p, left, c.Unheard)
+	}
+	p.Heading("What the nodes did to each other")
+	var names []string
+	for _, node := range run.Nodes {
+		names = append(names, node.Name)
+	}
+	p.Print("  " + lanes(names))
+	for _, step := range v.Network {
+		if step.Node == "" {
+			p.Print("  " + across(len(names), words.Printable(step.What)))
+			continue
+		}
+		at := max(slices.Index(names, step.Node), 0)
+		p.Print("  " + strings.Repeat(" ", at*laneWidth) + words.Printable(step.What))
+	}
+	p.Heading("Replay")
+	if v.File != "" {
+		p.Print("  tandem replay " + words.Printable(words.QuoteArg(v.File)))
+	} else {
+		p.Print("  there is no file to replay: " + words.Printable(v.Unkept))
+	}
+}
+
+// printNodesSearch prints how much was explored, and what the verdict rests on. Of a replay there
+// is nothing to say.
+func printNodesSearch(p *printer.Printer, run report.Run) {
+	if n := run.Counts; n.Executions > 0 {
+		p.Heading("Search")
+		p.Printf("  %s of single nodes in %s%s", textutil.CountOf(n.Executions, "execution"),
+			n.Elapsed.Round(time.Millisecond), rate(n))
+		if n.Local > 0 && run.Verdict != report.Violated {
+			p.Print("  " + textutil.CountOf(n.Skeletons, "way") +
+				" in which the nodes talk to each other (skeletons)")
+			p.Printf("  %d of them differ within skeletons, and stand for %.0f of all nodes together",
+				n.Local, n.Global)
+		}
+	}
+	if run.Verdict == report.Holds {
+		printAssumptions(p, run.Assumptions)
+	}
 }
 
 // across is a line through all lanes, with words at its beginning.

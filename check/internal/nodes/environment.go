@@ -7,6 +7,7 @@ import (
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // environment answers for the other nodes in one execution of one node. It follows a local
@@ -31,7 +32,9 @@ type environment struct {
 	conns   []*conn
 	dialled int
 	clock
-	err error
+	// baton says when the events of the script may happen; nil: at any time.
+	baton *baton
+	err   error
 }
 
 // conn is a connection of a node, or a listener.
@@ -110,11 +113,31 @@ func (n *environment) make(e skeleton.Event) {
 	if e.N > 1 {
 		e.Past = []skeleton.Name{{Component: n.node, N: e.N - 1}}
 	}
-	if beyond := e.N > len(n.script); n.deviation < 0 &&
-		(beyond && !n.goesOn || !beyond && !e.Equal(&n.script[e.N-1])) {
+	beyond, follows := e.N > len(n.script), n.deviation < 0
+	if n.baton != nil && follows && !beyond {
+		n.baton.await(n.node)
+	}
+	if follows && (beyond && !n.goesOn || !beyond && !e.Equal(&n.script[e.N-1])) {
 		n.deviation = len(n.made)
 	}
 	n.made = append(n.made, e)
+	if n.baton != nil && follows && (!beyond || n.deviation >= 0) {
+		n.handOn()
+	}
+}
+
+// handOn has the next event happen, after one of the node, or notes that the node has parted.
+func (n *environment) handOn() {
+	if n.deviation < 0 {
+		n.baton.pass()
+		return
+	}
+	recorded := "does no more"
+	if n.deviation < len(n.script) {
+		recorded = words(n.net, &n.script[n.deviation])
+	}
+	n.baton.drop(Parting{n.net.names[n.node], n.deviation + 1, recorded,
+		words(n.net, &n.made[n.deviation])})
 }
 
 // give notes what the node sends. The kind is a part of what is hashed, so that an end of the
@@ -297,6 +320,17 @@ func (n *environment) canOpen(connect skeleton.Name) bool {
 	return slices.ContainsFunc(n.arrivals, func(a skeleton.Arrival) bool {
 		return a.Send.Name == connect && happened(a.After, len(n.made))
 	})
+}
+
+// end notes what the end of the node does to its connections.
+func (n *environment) end(log *sut.Log) {
+	switch log.Outcome {
+	case sut.Deadlock, sut.Livelock, sut.Redundant:
+	default: // the process is gone, in whatever way
+		if n.waitsFor(log) == nil {
+			n.exit()
+		}
+	}
 }
 
 // exit notes that the node is gone: its connections are closed, in the order of their numbers.

@@ -28,8 +28,9 @@ import (
 type Node struct {
 	// Name is the same for nobody else. It stands in reports, and in the names of connections.
 	Name string
-	// Program is what runs. Several nodes may have the same.
+	// Program is what runs, and Package how the user names it. Several nodes may have the same.
 	Program *sut.Program
+	Package string
 	Args    []string
 	// Listen is the address at which others reach it; empty: nowhere. A connect to it counts as
 	// made before the node listens.
@@ -39,22 +40,36 @@ type Node struct {
 // Config says what to check, and within which bounds.
 type Config struct {
 	Nodes []Node
+	// Directory is the one from which packages are seen, for the recordings.
+	Directory string
 	// Worker is for all of them; its Args and Environment are set by Run.
 	Worker sut.Options
 	// Executions bounds how many executions of single nodes there are; 0: there is no bound.
 	Executions int
 	Depth      int // transitions in an execution, at most; 0: no other bound than the log's
+	// Violations is how many distinct ones are looked for; 0: one.
+	Violations int
+	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
+	Leaks bool
 }
 
 // Result is what was found.
 type Result struct {
 	// Verdict is Violated if there is a violation, whatever else there is.
-	Verdict   model.Verdict
-	Reason    string // of an unknown verdict; of a violation, what it may rest on
-	Counts    skeleton.Counts
-	Runs      int // executions of single nodes, of whatever use
-	Violation *Violation
-	Outcomes  []string // that nodes can have, each once, sorted
+	Verdict    model.Verdict
+	Reason     string // of an unknown verdict; of a violation, what it may rest on
+	Counts     skeleton.Counts
+	Runs       int          // executions of single nodes, of whatever use
+	Violations []*Violation // distinct ones, in the order in which they were found
+	Outcomes   []string     // that nodes can have, each once, sorted
+}
+
+// Violation is the first violation; nil: there is none.
+func (r *Result) Violation() *Violation {
+	if len(r.Violations) == 0 {
+		return nil
+	}
+	return r.Violations[0]
 }
 
 // Violation is an execution that one of the nodes should not have.
@@ -64,13 +79,12 @@ type Violation struct {
 	Outcome model.Outcome
 	// Counterexample is the execution of that node; nil: it could not be run again.
 	Counterexample *report.Counterexample
-	Events         []Step // of all nodes, in an order that is possible
-}
-
-// Step is an interface event for people.
-type Step struct {
-	Node string
-	What string
+	Events         []report.NodeStep // of all nodes, in an order that is possible
+	// Recording is the execution of all nodes, which was run with all of them together; nil: that
+	// was not possible, and Unrecorded says why.
+	Recording  *report.NodesRecording
+	Unrecorded string
+	signature  string // the same for executions that show the same violation
 }
 
 // network is what nodes know of each other.
@@ -99,9 +113,23 @@ type explorer struct {
 	unknown   string // why the verdict cannot be that it holds
 	never     error  // that a node does not listen
 	// stuck are executions of a node that end in a deadlock, by the key of the item that explores
-	// it.
-	stuck map[string]*Violation
+	// it. found are the violations, and known is which of both there are.
+	stuck map[string][]*finding
+	found []*finding
+	known map[string]bool
 }
+
+// finding is an execution of a node that it should not have, and the skeleton that it is in.
+type finding struct {
+	item    skeleton.Item
+	global  skeleton.Global
+	outcome model.Outcome
+	choices []model.Action
+	race    *sut.MemoryAccess // the earlier access of a data race
+}
+
+// isStuck says whether it is one only if no other node goes on.
+func (f *finding) isStuck() bool { return f.outcome == model.Deadlock || f.outcome == model.Livelock }
 
 // errEnough ends the exploration: there is a violation, or a bound.
 var errEnough = errors.New("enough")
@@ -110,7 +138,7 @@ var errEnough = errors.New("enough")
 // is unknown; a context that was cancelled is an error.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
-		schedules: map[string][]model.Action{}, stuck: map[string]*Violation{},
+		schedules: map[string][]model.Action{}, stuck: map[string][]*finding{}, known: map[string]bool{},
 		net: &network{addresses: map[string]int{}, data: map[Event][]byte{}}}
 	for i, node := range c.Nodes {
 		x.net.names = append(x.net.names, node.Name)
@@ -136,15 +164,18 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		}
 	}
 	r := &x.result
-	if r.Violation == nil && x.never != nil {
+	if len(x.found) == 0 && x.never != nil {
 		return nil, x.never
 	}
 	r.Counts, r.Runs = x.system.Counts(), x.runs
-	if r.Violation == nil && x.unknown == "" {
+	if len(x.found) == 0 && x.unknown == "" {
 		x.unknown = x.limits()
 	}
+	if err := (recorder{x}).tell(); err != nil {
+		return nil, err
+	}
 	switch {
-	case r.Violation != nil:
+	case len(r.Violations) > 0:
 		r.Verdict = model.Violated
 	case x.unknown == "":
 		r.Verdict = model.Holds
@@ -159,10 +190,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 // passes. Who has started some and not all is to close those.
 func (x *explorer) start() error {
 	for i, node := range x.config.Nodes {
-		o := x.config.Worker
-		o.Args, o.Processor = node.Args, i+1
-		o.Environment.Taken, o.Environment.PeerTime, o.Environment.Clients = true, true, 1
-		w, err := sut.Start(node.Program, o)
+		w, err := sut.Start(node.Program, x.options(i))
 		if err != nil {
 			return fmt.Errorf("node %s: %w", node.Name, err)
 		}
@@ -170,6 +198,14 @@ func (x *explorer) start() error {
 		x.unwatch = append(x.unwatch, context.AfterFunc(x.ctx, w.Interrupt))
 	}
 	return nil
+}
+
+// options are those of the worker of a node.
+func (x *explorer) options(node int) sut.Options {
+	o := x.config.Worker
+	o.Args, o.Processor = x.config.Nodes[node].Args, node+1
+	o.Environment.Taken, o.Environment.PeerTime, o.Environment.Clients = true, true, 1
+	return o
 }
 
 // close ends the workers, and what interrupts them.
@@ -247,7 +283,7 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 		x.unknown = fmt.Sprintf("the limit of %d executions of nodes was reached", x.config.Executions)
 		return nil, errEnough
 	}
-	s.Steps = x.config.Depth
+	s.Steps, s.WantLeaks = x.config.Depth, x.config.Leaks
 	log, err := x.workers[node].Run(s, n)
 	if err != nil {
 		if err := x.interrupted(); err != nil {
@@ -261,11 +297,8 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 	case sut.StepLimit, sut.LogLimit, sut.OtherLimit, sut.RoundLimit:
 		x.unknown = cmp.Or(x.unknown, "executions of node "+x.net.names[node]+" were cut off: "+
 			cmp.Or(log.Message, log.Outcome.String()))
-	case sut.Deadlock, sut.Livelock, sut.Leaked, sut.Redundant:
-	default: // the process is gone, in whatever way
-		if n.waitsFor(log) == nil {
-			n.exit()
-		}
+	default:
+		n.end(log)
 	}
 	return log, nil
 }
@@ -294,6 +327,14 @@ func (n *environment) waiting(log *sut.Log) bool {
 // one does not. Either will do: the exploration finds both.
 func (x *explorer) extend(node int, script []skeleton.Event, arrivals []skeleton.Arrival) (
 	local skeleton.Local, found bool, err error) {
+	return x.extendUntil(node, script, arrivals, func(*environment, *sut.Log) bool { return true })
+}
+
+// extendUntil is extend with executions that are good, too. It goes on until one is, or there are
+// no others. What is known to lead there is tried first in any case. The schedule of one that was
+// not good enough is kept, too: it leads to the same events.
+func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []skeleton.Arrival,
+	good func(*environment, *sut.Log) bool) (local skeleton.Local, found bool, err error) {
 	begin := func() *environment {
 		// What is new arrives after the script, so that what led there does so again.
 		n := newEnvironment(x.net, node, script, arrivals)
@@ -305,8 +346,8 @@ func (x *explorer) extend(node int, script []skeleton.Event, arrivals []skeleton
 			return false
 		}
 		local = skeleton.Local{Events: slices.Clone(n.made), Waits: n.waitsFor(log)}
-		x.schedules[keyOf(local.Events)] = choices(log.Events)
-		return true
+		x.schedules[keyOf(local.Events)] = choicesOf(log.Events)
+		return good(n, log)
 	}
 	// Without a schedule all are tried, the one that the worker takes by itself first.
 	// Most often, what is known to lead there does so again.
@@ -357,7 +398,7 @@ func (x *explorer) explore(item skeleton.Item) error {
 			}
 			e.Outcomes = append(e.Outcomes, outcome.String())
 			x.judge(item, log, outcome)
-			return x.result.Violation != nil
+			return x.enough()
 		}
 		e.Branches = append(e.Branches, b)
 		return false
@@ -366,40 +407,26 @@ func (x *explorer) explore(item skeleton.Item) error {
 		return err
 	}
 	x.result.Outcomes = append(x.result.Outcomes, e.Outcomes...)
-	if x.result.Violation != nil {
+	if x.enough() {
 		return errEnough
 	}
 	e.Branches = append(e.Branches, x.reorder(item)...)
 	x.system.Explored(item.Key, e)
-	if x.confirm(); x.result.Violation == nil {
-		return nil
+	if err := x.confirm(); err != nil || !x.enough() {
+		return err
 	}
-	return cmp.Or(x.never, errEnough)
-}
-
-// confirm looks for a deadlock that all nodes together have. One node by itself may only seem to
-// wait for ever: another one goes on where it was taken to end, or a timer of it is due.
-func (x *explorer) confirm() {
-	for _, s := range x.system.Skeletons() {
-		for c, key := range s.Items {
-			if v := x.stuck[key]; v != nil && s.Possible() && tick(s.Global) == nil {
-				v.Events, x.result.Violation = x.steps(s.Global), v
-				x.result.Outcomes = append(x.result.Outcomes, s.Components[c].Outcomes...)
-				return
-			}
-		}
-	}
+	return errEnough
 }
 
 // keep remembers what leads to some events. The first schedule that does is as good as any.
 func (x *explorer) keep(events []skeleton.Event, log *sut.Log) {
 	if key := keyOf(events); x.schedules[key] == nil {
-		x.schedules[key] = choices(log.Events)
+		x.schedules[key] = choicesOf(log.Events)
 	}
 }
 
-// choices is the schedule that an execution followed. The clock advances by itself.
-func choices(events []sut.Event) (list []model.Action) {
+// choicesOf is the schedule that an execution followed. The clock advances by itself.
+func choicesOf(events []sut.Event) (list []model.Action) {
 	for i := range events {
 		if e := &events[i]; e.Kind == sut.Stepped {
 			list = append(list, e.Action())

@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -68,7 +70,7 @@ func TestCounter(t *testing.T) {
 		return r
 	}
 	r := run()
-	if v := r.Violation; v == nil || v.Node != "server" || v.Outcome != model.Panicked {
+	if v := r.Violation(); v == nil || v.Node != "server" || v.Outcome != model.Panicked {
 		t.Errorf("%v: %+v", r.Verdict, v)
 	}
 	if r := run("fixed"); r.Verdict != model.Holds {
@@ -94,8 +96,8 @@ func TestRetry(t *testing.T) {
 		if r.Verdict != c.want {
 			t.Errorf("%q: %v, %s", c.args, r.Verdict, r.Reason)
 		}
-		if v := r.Violation; v != nil && (v.Node != "server" ||
-			!slices.Contains(v.Events, Step{What: "the time is 1 s"})) {
+		if v := r.Violation(); v != nil && (v.Node != "server" ||
+			!slices.Contains(v.Events, report.NodeStep{What: "the time is 1 s", Kind: "pass", Time: 1e9})) {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -118,13 +120,16 @@ func TestWeb(t *testing.T) {
 // scripted are nodes that follow scripts: see testdata/script.
 func scripted(t *testing.T, scripts ...[]string) (*Result, error) {
 	t.Helper()
-	program := build(t, "./testdata/script")
-	var list []Node
+	return Run(t.Context(), Config{Nodes: scriptedNodes(build(t, "./testdata/script"), scripts...)})
+}
+
+// scriptedNodes are the nodes of scripted, with that program.
+func scriptedNodes(program *sut.Program, scripts ...[]string) (list []Node) {
 	for i, args := range scripts {
-		list = append(list, Node{Name: string(rune('a' + i)), Program: program, Args: args,
-			Listen: fmt.Sprintf("127.0.0.1:730%d", i)})
+		list = append(list, Node{Name: string(rune('a' + i)), Program: program, Package: "./testdata/script",
+			Args: args, Listen: fmt.Sprintf("127.0.0.1:730%d", i)})
 	}
-	return Run(t.Context(), Config{Nodes: list})
+	return list
 }
 
 // TestWaitForEachOther: nodes that wait for each other are in a deadlock.
@@ -134,7 +139,7 @@ func TestWaitForEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := r.Violation; v == nil || v.Outcome != model.Deadlock {
+	if v := r.Violation(); v == nil || v.Outcome != model.Deadlock {
 		t.Errorf("%v: %+v", r.Verdict, v)
 	}
 }
@@ -182,7 +187,7 @@ func TestPartOfStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := r.Violation; v == nil || v.Outcome != model.Panicked {
+		if v := r.Violation(); v == nil || v.Outcome != model.Panicked {
 			t.Errorf("nobody reads %s bytes: %v", unexpected, r.Verdict)
 		}
 	}
@@ -204,7 +209,7 @@ func TestMoreOfStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := r.Violation; v == nil || v.Outcome != model.Panicked {
+	if v := r.Violation(); v == nil || v.Outcome != model.Panicked {
 		t.Errorf("%v: %s", r.Verdict, r.Reason)
 	}
 }
@@ -238,7 +243,7 @@ func TestNotAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := r.Violation; v == nil || v.Outcome != model.Panicked {
+	if v := r.Violation(); v == nil || v.Outcome != model.Panicked {
 		t.Errorf("%v: %s, %+v", r.Verdict, r.Reason, r.Counts)
 	}
 }
@@ -283,7 +288,7 @@ func TestSameTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := r.Violation; v == nil || v.Outcome != model.Panicked {
+		if v := r.Violation(); v == nil || v.Outcome != model.Panicked {
 			t.Errorf("nobody reads %s bytes: %v, %s", unexpected, r.Verdict, r.Reason)
 		}
 	}
@@ -313,7 +318,7 @@ func TestDeterministic(t *testing.T) {
 		if first == nil {
 			first = r
 		}
-		if d := cmp.Diff(first, r); d != "" {
+		if d := cmp.Diff(first, r, cmpopts.IgnoreUnexported(Violation{})); d != "" {
 			t.Fatalf("(-first +again)\n%s", d)
 		}
 	}

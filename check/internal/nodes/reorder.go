@@ -3,8 +3,6 @@ package nodes
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -110,99 +108,58 @@ func (x *explorer) stream(arrivals []skeleton.Arrival, id string) (sends []*skel
 // judge notes a violation. Only an execution that has made all events of its skeleton is judged:
 // then what has arrived is all that ever does. A deadlock is one if confirm says so.
 func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome) {
-	if !outcome.Violation() || x.result.Violation != nil || x.stuck[item.Key] != nil {
+	if !outcome.Violation() {
 		return
 	}
-	v := &Violation{Node: x.net.names[item.Component], Outcome: outcome}
-	if shown := x.show(item, log); shown != nil {
-		v.Counterexample = narrate.Counterexample(x.config.Nodes[item.Component].Program, shown, nil, nil)
+	f := &finding{item: item, outcome: outcome, choices: choicesOf(log.Events)}
+	if first := log.Race.First(); first != nil {
+		race := *first // the log is valid until the next execution
+		f.race = &race
 	}
-	if outcome == model.Deadlock || outcome == model.Livelock {
-		if x.stuck[item.Key] == nil {
-			x.stuck[item.Key] = v
-		}
+	// Executions that show the same are one violation. A deadlock may not be one, so it may come
+	// again with another item.
+	program := x.config.Nodes[item.Component].Program
+	key := x.net.names[item.Component] + "\n" + narrate.SignatureOf(program, log).Key
+	if f.isStuck() {
+		key += item.Key
+	}
+	if x.known[key] {
+		return
+	}
+	x.known[key] = true
+	if f.isStuck() {
+		x.stuck[item.Key] = append(x.stuck[item.Key], f)
 		return
 	}
 	for _, s := range x.system.Skeletons() {
-		if slices.EqualFunc(s.Global[item.Component].Events, item.Local.Events,
-			func(a, b skeleton.Event) bool { return a.Equal(&b) }) {
-			v.Events = x.steps(s.Global)
+		if s.Items[item.Component] == item.Key {
+			f.global = s.Global
 			break
 		}
 	}
-	x.result.Violation = v
+	x.found = append(x.found, f)
 }
 
-// show runs a violation once more, with everything noted that people want to see; nil: it could not
-// be run.
-//
-// The search has run it without what reports need, such as the stacks of a data race, since noting
-// that costs time.
-func (x *explorer) show(item skeleton.Item, log *sut.Log) *sut.Log {
-	s := sut.Schedule{Prefix: choices(log.Events), Show: &sut.Show{Watch: log.Race.First()}}
-	n := newEnvironment(x.net, item.Component, item.Local.Events, item.Arrivals)
-	shown, err := x.workers[item.Component].Run(s, n)
-	if err != nil {
-		return nil
-	}
-	return shown
-}
+// enough says whether so many violations were found as are looked for.
+func (x *explorer) enough() bool { return len(x.found) >= max(x.config.Violations, 1) }
 
-// steps puts the events of all nodes into an order that is possible: a node goes on until it takes
-// what was not sent yet. So there are few switches from lane to lane.
-func (x *explorer) steps(g skeleton.Global) (list []Step) {
-	at := make([]int, len(g))
-	for progress := true; progress; {
-		progress = false
-		now := -1 * time.Nanosecond
-		for c := range g {
-			for ; at[c] < len(g[c].Events); at[c]++ {
-				e := &g[c].Events[at[c]]
-				if e.From.N > at[e.From.Component] && e.From.N > 0 {
-					break
+// confirm looks for deadlocks that all nodes together have. One node by itself may only seem to
+// wait for ever: another one goes on where it was taken to end, or a timer of it is due. Those who
+// wait for a node that never listens have no deadlock, but the error for that.
+func (x *explorer) confirm() error {
+	for _, s := range x.system.Skeletons() {
+		for _, key := range s.Items {
+			for len(x.stuck[key]) > 0 && !x.enough() && s.Possible() && tick(s.Global) == nil {
+				if x.never != nil {
+					return x.never
 				}
-				if e.Tick > 0 {
-					now = did(e).Time
-					break
-				}
-				list = append(list, Step{x.net.names[c], x.words(e)})
-				progress = true
-			}
-		}
-		// All that still are there are at the next advance of the clock.
-		if !progress && now >= 0 {
-			seconds := strconv.FormatFloat(now.Seconds(), 'f', -1, 64)
-			list, progress = append(list, Step{What: "the time is " + seconds + " s"}), true
-			for c := range g {
-				if at[c] < len(g[c].Events) && g[c].Events[at[c]].Tick > 0 {
-					at[c]++
-				}
+				f := x.stuck[key][0]
+				f.global, x.stuck[key] = s.Global, x.stuck[key][1:]
+				x.found = append(x.found, f)
 			}
 		}
 	}
-	return list
-}
-
-// words says what an event is. Data are cut, and may be of any kind: whoever prints the words
-// quotes what is not printable.
-func (x *explorer) words(e *skeleton.Event) string {
-	d := did(e)
-	switch d.Kind {
-	case model.Send:
-		return fmt.Sprintf("sends on %s: %.80q", d.Conn, x.net.data[d])
-	case model.Receive:
-		if d.End {
-			return "finds the end of " + d.Conn
-		}
-		return fmt.Sprintf("receives on %s, up to byte %d", d.Conn, d.Taken)
-	case model.Connect:
-		return fmt.Sprintf("connects as %s to %s", d.Conn, d.Address)
-	case model.Listen:
-		return "listens at " + d.Address
-	case model.Shutdown:
-		return "shuts down " + d.Conn
-	}
-	return d.Kind.String() + "s " + d.Conn + d.Address
+	return nil
 }
 
 // neverListens is the error of a node that is connected to and does not listen.

@@ -1,0 +1,183 @@
+package nodes
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// player runs all nodes together, at the same time and each with its schedule, so that their events
+// happen in the order of a recorded execution.
+//
+// A node is given what is recorded that others have sent. Each of these has to send the same, byte
+// for byte, before the node can take it. So where nobody parts, it is what they have sent now.
+type player struct {
+	net      *network
+	global   skeleton.Global
+	judged   int // the node that has the violation
+	programs []*sut.Program
+	// by node
+	workers   []*sut.Worker
+	schedules []sut.Schedule
+}
+
+// Played is what a node has done. The log itself is valid until the next run of its worker, so what
+// is needed of it is kept here.
+type Played struct {
+	sut.Outcome
+	Message  string
+	outcome  model.Outcome // the same, as searches have it
+	eventLog string        // its hash
+	chosen   []report.Chosen
+	race     *sut.MemoryAccess // to watch for, when it is shown
+	err      error
+}
+
+// baton is whose turn it is to make an event. Once a node has parted from what is recorded, nobody
+// waits any more.
+//
+// Nodes that follow the recording never wait for each other in a circle. Each of them comes to its
+// next event by itself, since what it receives until then is recorded. The order of events has
+// those of each node in the order in which it makes them, so one of them can always go on.
+type baton struct {
+	sync.Mutex
+	turn   *sync.Cond
+	order  []place
+	next   int
+	parted *Parting
+}
+
+// await waits until all that was before an event of a node has happened.
+func (b *baton) await(node int) {
+	b.Lock()
+	defer b.Unlock()
+	for b.parted == nil && b.next < len(b.order) && b.order[b.next].node != node {
+		b.turn.Wait()
+	}
+}
+
+// pass goes on to the next event.
+func (b *baton) pass() {
+	b.Lock()
+	defer b.Unlock()
+	b.next++
+	b.turn.Broadcast()
+}
+
+// drop notes that a node has parted. The first one counts: others may part because of it.
+func (b *baton) drop(p Parting) {
+	b.Lock()
+	defer b.Unlock()
+	if b.parted == nil {
+		b.parted = &p
+	}
+	b.turn.Broadcast()
+}
+
+// environment is that of a node in a run. The node with the violation gets what was sent as soon as
+// it can have arrived, as in its exploration, and others not before they read it.
+//
+// A node that others only need for what it does to them may go on as it likes after that: what it
+// does then is not looked at. The one with the violation must do all that is recorded, and no more.
+func (p *player) environment(node int, b *baton) *environment {
+	// What it sends is noted by itself, and not for others.
+	net := &network{names: p.net.names, addresses: p.net.addresses, data: maps.Clone(p.net.data)}
+	n := newEnvironment(net, node, p.global[node].Events, p.global.Arrivals(node))
+	n.later, n.goesOn, n.baton = node != p.judged, node != p.judged, b
+	return n
+}
+
+// run runs all nodes once. The parting is nil if all have done what is recorded. An error is one of
+// a worker.
+func (p *player) run() ([]Played, *Parting, error) {
+	b := &baton{order: order(p.global)}
+	b.turn = sync.NewCond(b)
+	all := make([]Played, len(p.workers))
+	var group sync.WaitGroup
+	for c := range p.workers {
+		group.Go(func() { all[c] = p.play(c, b) })
+	}
+	group.Wait()
+	var failed error
+	for c := range all {
+		if err := all[c].err; err != nil {
+			failed = errors.Join(failed, fmt.Errorf("node %s: %w", p.net.names[c], err))
+		}
+	}
+	return all, b.parted, failed
+}
+
+// play runs one node. Where it has ended without all of its events, it has parted: nobody must wait
+// for them.
+func (p *player) play(node int, b *baton) Played {
+	n := p.environment(node, b)
+	log, err := p.workers[node].Run(p.schedules[node], n)
+	if err == nil {
+		n.end(log)
+	}
+	script := n.script
+	if made := len(n.made); made < len(script) && n.deviation < 0 {
+		now := "does no more"
+		if err == nil && log.Outcome != sut.Completed {
+			now = "ends: " + log.Outcome.String()
+		}
+		b.drop(Parting{n.net.names[node], made + 1, words(n.net, &script[made]), now})
+	}
+	if err != nil {
+		return Played{err: err}
+	}
+	outcome, err := translate.Outcome(log)
+	if log.Outcome != sut.Diverged {
+		err = nil // an end that is none for a search, such as a refusal, is told as it is
+	}
+	var race *sut.MemoryAccess
+	if first := log.Race.First(); first != nil {
+		copied := *first // the log is valid until the next run
+		race = &copied
+	}
+	return Played{Outcome: log.Outcome, outcome: outcome, race: race, err: err, Message: log.Message,
+		eventLog: narrate.EventHash(log.Events), chosen: narrate.Chosen(p.programs[node], log.Events)}
+}
+
+// shownOf is the schedule of the node with the violation, with all noted that people want to see.
+// The earlier access of a data race must be watched for.
+func (p *player) shownOf(race *sut.MemoryAccess) sut.Schedule {
+	s := p.schedules[p.judged]
+	s.Show = &sut.Show{Watch: race}
+	return s
+}
+
+// show tells the violation, by another run of the node that has it: what others do is known. It
+// also tells what it has in common with other ones of the node.
+func (p *player) show(race *sut.MemoryAccess) (*report.Counterexample, string, error) {
+	program, worker := p.programs[p.judged], p.workers[p.judged]
+	s := p.shownOf(race)
+	s.WantEnabled = true
+	log, err := worker.Run(s, p.environment(p.judged, nil))
+	if err != nil {
+		return nil, "", fmt.Errorf("node %s, again: %w", p.net.names[p.judged], err)
+	}
+	var preempting []bool
+	for _, step := range translate.Steps(log.Events) {
+		preempting = append(preempting, step.Preempts)
+	}
+	// The log is valid until the next run, and these are a copy.
+	events := narrate.WithoutEnabled(log.Events)
+	if log, err = worker.Run(p.shownOf(race), p.environment(p.judged, nil)); err != nil {
+		return nil, "", fmt.Errorf("node %s, again: %w", p.net.names[p.judged], err)
+	}
+	// A log that is too long for what else could have been picked is another one.
+	if narrate.FirstDifference(events, log.Events) >= 0 {
+		preempting = nil
+	}
+	return narrate.Counterexample(program, log, nil, preempting),
+		p.net.names[p.judged] + "\n" + narrate.SignatureOf(program, log).Key, nil
+}

@@ -1,0 +1,268 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// place is an event of a global skeleton: the node, and the place in its list. A file has events in
+// the order of these, so the lanes of a report and the turns of a replay are the same.
+type place struct{ node, at int }
+
+// order puts the events of all nodes into an order that is possible: a node goes on until it takes
+// what was not sent yet. So there are few switches from lane to lane. Advances of the clock, of all
+// nodes that are still there, are one after the other.
+func order(g skeleton.Global) (list []place) {
+	at := make([]int, len(g))
+	for progress := true; progress; {
+		progress = false
+		ticks := false
+		for c := range g {
+			for ; at[c] < len(g[c].Events); at[c]++ {
+				e := &g[c].Events[at[c]]
+				if e.From.N > at[e.From.Component] && e.From.N > 0 {
+					break
+				}
+				if e.Tick > 0 {
+					ticks = true
+					break
+				}
+				list = append(list, place{c, at[c]})
+				progress = true
+			}
+		}
+		if progress || !ticks {
+			continue
+		}
+		progress = true
+		for c := range g {
+			if at[c] < len(g[c].Events) && g[c].Events[at[c]].Tick > 0 {
+				list = append(list, place{c, at[c]})
+				at[c]++
+			}
+		}
+	}
+	return list
+}
+
+// recordedEvents are the events of a global skeleton as a file has them.
+func recordedEvents(g skeleton.Global, net *network) (list []report.NodeEvent) {
+	numbers := map[skeleton.Name]int{}
+	for i, p := range order(g) {
+		e := &g[p.node].Events[p.at]
+		d := did(e)
+		numbers[e.Name] = i + 1
+		list = append(list, report.NodeEvent{
+			Node: p.node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.data[d],
+			Taken: d.Taken, End: d.End, Time: d.Time, Own: d.Own, To: e.To + 1, From: numbers[e.From],
+		})
+	}
+	return list
+}
+
+// kinds are those of events, by their names in files, which are those of report.NodeEventKinds.
+var kinds = map[string]model.Kind{"connect": model.Connect, "listen": model.Listen,
+	"accept": model.Accept, "send": model.Send, "receive": model.Receive, "shutdown": model.Shutdown,
+	"close": model.Close, "pass": model.Pass}
+
+// skeletonOf is the inverse of recordedEvents. Hashes are made anew, of what the file has. Whatever
+// a file has that nodes do not do shows when they are run.
+func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[Event][]byte) {
+	g := make(skeleton.Global, len(rec.Nodes))
+	data := map[Event][]byte{}
+	type stream struct {
+		node int
+		conn string
+	}
+	sent := map[stream]Hash{}
+	names := make([]skeleton.Name, len(rec.Events))
+	for i := range rec.Events {
+		r := &rec.Events[i]
+		c := r.Node - 1
+		label := Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken, End: r.End,
+			Time: r.Time, Own: r.Own}
+		switch label.Kind {
+		case model.Send, model.Shutdown, model.Close:
+			h := sent[stream{c, r.Conn}]
+			h.add(append([]byte(r.Kind), r.Data...))
+			label.Sent = h
+			if r.Conn != "" { // each listener begins anew
+				sent[stream{c, r.Conn}] = h
+			}
+			data[label] = r.Data
+		}
+		e := skeleton.Event{Label: label, To: r.To - 1}
+		e.Component, e.N = c, len(g[c].Events)+1
+		if e.N > 1 {
+			e.Past = []skeleton.Name{{Component: c, N: e.N - 1}}
+		}
+		if label.Kind == model.Pass {
+			e.Tick = 1 + count(g[c].Events)
+		}
+		if r.From > 0 {
+			e.From = names[r.From-1]
+			e.Got = g[e.From.Component].Events[e.From.N-1].Label
+		}
+		names[i] = e.Name
+		g[c].Events = append(g[c].Events, e)
+	}
+	return g, data
+}
+
+// recorder makes violations of what an explorer has found: it runs all nodes together. What was
+// found counts in any case. That it cannot be run again is said of it.
+type recorder struct{ *explorer }
+
+// tell makes the violations, each one once. No bound but that of time holds for the executions
+// that this takes, and they are not counted: the numbers are those of the exploration, and stay the
+// same however much is shown. The error is that of a check that was interrupted.
+func (x recorder) tell() error {
+	defer func(runs, limit int, unknown string) {
+		x.runs, x.config.Executions, x.unknown = runs, limit, unknown
+	}(x.runs, x.config.Executions, x.unknown)
+	x.config.Executions = 0
+	seen := map[string]bool{}
+	for _, f := range x.found {
+		v, err := x.record(f)
+		if errors.Is(x.ctx.Err(), context.Canceled) {
+			return x.ctx.Err()
+		}
+		if errors.Is(err, errEnough) || x.ctx.Err() != nil {
+			err = errors.New("the time limit was reached before")
+		}
+		if err != nil {
+			v.Unrecorded = err.Error()
+		}
+		// The earlier access of a data race is known only now.
+		if v.signature != "" && seen[v.signature] {
+			continue
+		}
+		seen[v.signature] = true
+		x.result.Violations = append(x.result.Violations, v)
+	}
+	return nil
+}
+
+// maxTried bounds how many executions of a node are tried so that it does no more than it did in
+// the end. Any that does as much will do where the violation is not a deadlock.
+const maxTried = 500
+
+// record runs a violation again with all nodes together, and fills in what people want to see of
+// it. What is known of it is in the result also with an error, which is one of the machinery.
+//
+// What the other nodes do is known by the events of the skeleton alone. So a schedule of each is
+// looked for first that makes these. It is there: the skeleton was made by such executions.
+func (x recorder) record(f *finding) (*Violation, error) {
+	node, g := f.item.Component, f.global
+	v := &Violation{Node: x.net.names[node], Outcome: f.outcome, Events: steps(x.net, g)}
+	p := x.player(g, node)
+	p.schedules[node].Prefix = f.choices
+	for c := range g {
+		if c == node {
+			continue
+		}
+		choices, err := x.realise(c, g, f.isStuck())
+		if err != nil {
+			return v, err
+		}
+		if choices == nil {
+			v.Unrecorded = "node " + x.net.names[c] + " does not do again what it has done"
+			break
+		}
+		p.schedules[c].Prefix = choices
+	}
+	var all []Played
+	if v.Unrecorded == "" {
+		var parted *Parting
+		var err error
+		switch all, parted, err = p.run(); {
+		case err != nil:
+			return v, err
+		case parted != nil:
+			v.Unrecorded = parted.String()
+		}
+	}
+	var err error
+	v.Counterexample, v.signature, err = p.show(f.race)
+	if err != nil || v.Unrecorded != "" {
+		return v, err
+	}
+	v.Recording = x.recording(p, all)
+	return v, nil
+}
+
+// player runs the nodes as a skeleton says, each of which has its worker: that of the exploration,
+// which is over. The schedules are still to be filled in.
+func (x recorder) player(g skeleton.Global, node int) *player {
+	p := &player{net: x.net, global: g, judged: node, workers: x.workers}
+	for _, n := range x.config.Nodes {
+		p.programs = append(p.programs, n.Program)
+		p.schedules = append(p.schedules, sut.Schedule{Rounds: maxRounds, WantLeaks: x.config.Leaks})
+	}
+	return p
+}
+
+// recording is an execution of all nodes as a file has it: what was run, in what surroundings, what
+// was chosen, and what has come of it. Hashes of the logs tell whether it is the same again.
+func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
+	rec := &report.NodesRecording{Directory: x.config.Directory, Violated: p.judged + 1,
+		Events: recordedEvents(p.global, x.net)}
+	for c, node := range x.config.Nodes {
+		o := x.options(c)
+		n := report.NodeRecording{Schedule: all[c].chosen}
+		n.Name, n.Listen = node.Name, node.Listen
+		n.Program = report.Program{Package: node.Package, Args: o.Args, Env: o.Env, Directory: o.Dir,
+			World: o.Environment, Preemptible: node.Program.Open, Races: node.Program.Races,
+			Tags: node.Program.Tags, GoVersion: node.Program.Version, Build: node.Program.Hash}
+		n.Expectation = report.Expectation{Outcome: all[c].Outcome.String(), EventLog: all[c].eventLog}
+		rec.Nodes = append(rec.Nodes, n)
+	}
+	return rec
+}
+
+// realise finds a schedule with which a node does what a skeleton says; nil: there is none. With
+// exact it must do no more than that. The node is to get the rest of what is sent to it after all
+// that it does there.
+func (x recorder) realise(node int, g skeleton.Global, exact bool) (choices []model.Action, err error) {
+	local := g[node]
+	// An execution that does no more is the better one, since it is a whole one of the system.
+	// Where only others were found, the first one will do.
+	//
+	// The schedules that are known for what others do are still those of the exploration.
+	known := maps.Clone(x.schedules)
+	defer func() { x.schedules = known }()
+	tried := 0
+	_, _, err = x.extendUntil(node, local.Events, g.Arrivals(node), func(n *environment, log *sut.Log) bool {
+		if tried++; len(n.made) == len(local.Events) && n.waitsFor(log) == local.Waits {
+			choices = choicesOf(log.Events)
+			return true
+		}
+		if choices == nil && !exact {
+			choices = choicesOf(log.Events)
+		}
+		return tried >= maxTried && choices != nil
+	})
+	return slices.Clip(choices), err
+}
+
+// Parting is where a node leaves what is recorded. What it does after that says nothing: others
+// would have done something else, too.
+type Parting struct {
+	Node          string
+	Event         int    // as events of the node are counted, from 1 on
+	Recorded, Now string // what it did there, and what it does instead, in words
+}
+
+// String says it in a line.
+func (p *Parting) String() string {
+	return fmt.Sprintf("node %s parted at its event %d; recorded: it %s; now: it %s", p.Node, p.Event,
+		p.Recorded, p.Now)
+}

@@ -1,0 +1,136 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Replayed is what the nodes of a recording do now.
+type Replayed struct {
+	// Violation is what it leads to; nil: the node that had one ends well, or a node has parted.
+	Violation *Violation
+	Ended     string   // how the node ended that had the violation
+	Changed   []string // nodes whose programs are other ones than those recorded
+	Parted    *Parting // of a node that has changed; nil: all have done what is recorded
+}
+
+// maxSteps is how long an execution of a node that has changed may be, or twice as long as it was.
+const maxSteps = 10_000
+
+// Replay runs the nodes of a recording again, all together and so many times. Those programs that
+// were recorded must do as recorded, or the error says which one does not. Others are followed as
+// far as they agree. They are in the order of the recording.
+func Replay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecording, times int,
+) (*Replayed, error) {
+	p, closeAll, err := newReplay(ctx, programs, rec)
+	defer closeAll()
+	if err != nil {
+		return nil, err
+	}
+	r := &Replayed{}
+	for c := range rec.Nodes {
+		if programs[c].Hash != rec.Nodes[c].Build {
+			r.Changed = append(r.Changed, rec.Nodes[c].Name)
+		}
+	}
+	// All runs of one build are the same, so any of them can be shown.
+	var all []Played
+	for i := range times {
+		if all, r.Parted, err = p.run(); err == nil {
+			err = asRecorded(programs, rec, all)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("run %d of %d: %w%s", i+1, times, err, inThese(r.Changed))
+		}
+	}
+	judged := &all[p.judged]
+	if r.Ended = judged.Outcome.String(); judged.Outcome == sut.Refused {
+		r.Ended += ": " + judged.Message
+	}
+	if r.Parted != nil || !judged.outcome.Violation() {
+		return r, nil
+	}
+	v := &Violation{Node: p.net.names[p.judged], Outcome: judged.outcome, Recording: rec,
+		Events: steps(p.net, p.global)}
+	v.Counterexample, v.signature, err = p.show(judged.race)
+	r.Violation = v
+	return r, err
+}
+
+// inThese says which nodes have changed, for an error that may be because of that: such as a hang,
+// or a worker that has ended.
+func inThese(changed []string) string {
+	if len(changed) == 0 {
+		return ""
+	}
+	return "; since then changed: node " + strings.Join(changed, ", node ")
+}
+
+// newReplay starts a worker for each node, in the surroundings that were recorded. They are to be
+// closed also after an error. A context that ends interrupts them.
+func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecording) (
+	p *player, closeAll func(), err error) {
+	p = &player{net: &network{addresses: map[string]int{}}, judged: rec.Violated - 1, programs: programs}
+	p.global, p.net.data = skeletonOf(rec)
+	var unwatch []func() bool
+	closeAll = func() {
+		for i, w := range p.workers {
+			unwatch[i]()
+			w.Close()
+		}
+	}
+	for i := range rec.Nodes {
+		n := &rec.Nodes[i]
+		p.net.names = append(p.net.names, n.Name)
+		if n.Listen != "" {
+			p.net.addresses[n.Listen] = i
+		}
+		s := sut.Schedule{Rounds: maxRounds, WantLeaks: n.Outcome == sut.Leaked.String()}
+		for _, c := range n.Schedule {
+			s.Prefix = append(s.Prefix,
+				model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
+		}
+		// A program that has changed may not be able to follow, and may never end.
+		if programs[i].Hash != n.Build {
+			s.Lenient, s.Steps = true, max(maxSteps, 2*len(s.Prefix))
+		}
+		p.schedules = append(p.schedules, s)
+		w, err := sut.Start(programs[i], sut.Options{Args: n.Args, Env: n.Env, Dir: n.Directory,
+			Environment: n.World, Processor: i + 1})
+		if err != nil {
+			return p, closeAll, fmt.Errorf("node %s: %w", n.Name, err)
+		}
+		p.workers = append(p.workers, w)
+		unwatch = append(unwatch, context.AfterFunc(ctx, w.Interrupt))
+	}
+	return p, closeAll, nil
+}
+
+// asRecorded tells which node does something else than what is recorded of the same program. The
+// hash is of every event, addresses included. What others do plays no part, since each node gets
+// what is recorded that they have sent.
+func asRecorded(programs []*sut.Program, rec *report.NodesRecording, all []Played) error {
+	var failed error
+	for c := range rec.Nodes {
+		n, now := &rec.Nodes[c], &all[c]
+		switch {
+		case programs[c].Hash != n.Build:
+		case now.Outcome.String() != n.Outcome:
+			failed = errors.Join(failed, fmt.Errorf("node %s ended with %q, recorded is %q: "+
+				"check the nodes again", n.Name, now.Outcome, n.Outcome))
+		case now.eventLog != n.EventLog:
+			failed = errors.Join(failed, fmt.Errorf("node %s: the event log differs from the one recorded: "+
+				"check the nodes again", n.Name))
+		}
+	}
+	return failed
+}

@@ -1,0 +1,62 @@
+package nodes
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
+)
+
+// steps are the events of all nodes, in an order that is possible. An advance of the clock is one
+// step.
+func steps(net *network, g skeleton.Global) (list []report.NodeStep) {
+	ticks := 0
+	for _, p := range order(g) {
+		e := &g[p.node].Events[p.at]
+		switch {
+		case e.Tick > ticks:
+			ticks = e.Tick
+			now := did(e).Time
+			list = append(list, report.NodeStep{What: "the time is " + clockText(now),
+				Kind: model.Pass.String(), Time: now})
+		case e.Tick == 0:
+			d := did(e)
+			list = append(list, report.NodeStep{Node: net.names[p.node], What: words(net, e),
+				Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: string(net.data[d]),
+				Taken: d.Taken})
+		}
+	}
+	return list
+}
+
+// clockText is what the common clock shows.
+func clockText(now time.Duration) string {
+	return strconv.FormatFloat(now.Seconds(), 'f', -1, 64) + " s"
+}
+
+// words says what an event is. Data are cut, and may be of any kind: whoever prints the words
+// quotes what is not printable.
+func words(net *network, e *skeleton.Event) string {
+	d := did(e)
+	switch d.Kind {
+	case model.Send:
+		return fmt.Sprintf("sends on %s: %.80q", d.Conn, net.data[d])
+	case model.Receive:
+		if d.End {
+			return "finds the end of " + d.Conn
+		}
+		return fmt.Sprintf("receives on %s, up to byte %d", d.Conn, d.Taken)
+	case model.Connect:
+		return fmt.Sprintf("connects as %s to %s", d.Conn, d.Address)
+	case model.Listen:
+		return "listens at " + d.Address
+	case model.Shutdown:
+		return "shuts down " + d.Conn
+	case model.Pass:
+		return "has the time " + clockText(d.Time)
+	}
+	return d.Kind.String() + "s " + d.Conn + d.Address
+}

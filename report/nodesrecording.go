@@ -1,0 +1,272 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/tandem-mc/tandem/internal/textutil"
+)
+
+// NodesRecording is a counterexample of several programs as a file: what each node was, its
+// schedule, and all that nodes did to each other, in the order in which they do it again. The file
+// is made like that of a Recording:
+//
+//	{"tandem_recording":3,"violated":1,"directory":"/src/examples/nodes/counter"}
+//	{"node":{"name":"server","listen":"127.0.0.1:7100","package":"./server",...}}
+//	{"choose":{"goroutine":"1","choice":0}}
+//	{"node":{"name":"client","package":"./client",...}}
+//	{"choose":{"goroutine":"1","choice":0}}
+//	{"event":{"node":1,"kind":"listen","addr":"127.0.0.1:7100"}}
+//	{"event":{"node":2,"kind":"connect","conn":"client#1","addr":"127.0.0.1:7100","to":1}}
+//	{"event":{"node":1,"kind":"accept","conn":"client#1","from":2}}
+//	{"sha256":"2c26b46b..."}
+//
+// Choices are those of the node above them.
+type NodesRecording struct {
+	// Directory is the one from which packages are seen: that of the configuration.
+	Directory string
+	// Violated is the number of the node that has the violation. Nodes are numbered from 1 on.
+	Violated int
+	Nodes    []NodeRecording
+	Events   []NodeEvent
+}
+
+// NodeRecording is one of the nodes.
+type NodeRecording struct {
+	NodeHeader
+	Schedule []Chosen
+}
+
+// NodeHeader is what a node was, and what the replay of it has to show.
+type NodeHeader struct {
+	Name   string `json:"name"`
+	Listen string `json:"listen,omitempty"` // where others reach it
+	Program
+	Expectation
+}
+
+// NodeEvent is something that a node does to others, or takes from them.
+type NodeEvent struct {
+	Node int `json:"node"` // its number
+	// Kind is one of NodeEventKinds.
+	Kind    string `json:"kind"`
+	Conn    string `json:"conn,omitempty"` // the same at both ends
+	Address string `json:"addr,omitempty"` // of a connect, a listen, and the close of a listener
+	Data    []byte `json:"data,omitempty"` // that is sent
+	// Taken is how many bytes of the connection were read by then. With End it is the end of the
+	// stream that is found.
+	Taken int  `json:"taken,omitempty"`
+	End   bool `json:"end,omitempty"`
+	// Time is what the common clock shows when it has advanced, and Own says that a timer of the
+	// node itself is due then.
+	Time time.Duration `json:"time,omitempty"`
+	Own  bool          `json:"own,omitempty"`
+	// To is the number of the node that is to receive it; 0: nobody is.
+	To int `json:"to,omitempty"`
+	// From is the number of the event that it takes something of, in the order of the file and from
+	// 1 on; 0: it takes nothing.
+	From int `json:"from,omitempty"`
+}
+
+// NodeEventKinds are the kinds of events. Names are part of the format.
+var NodeEventKinds = []string{"connect", "listen", "accept", "send", "receive", "shutdown", "close", "pass"}
+
+// versionNodes is the format of recordings of several programs.
+const versionNodes = 3
+
+// mostNodes bounds how many nodes a recording has.
+const mostNodes = 64
+
+// nodesHeader is the first line.
+type nodesHeader struct {
+	Version   int    `json:"tandem_recording"`
+	Violated  int    `json:"violated"`
+	Directory string `json:"directory,omitempty"`
+}
+
+// nodesPart is a line of the file: exactly one of its fields is set.
+type nodesPart struct {
+	Node   *NodeHeader `json:"node,omitempty"`
+	Choose *Chosen     `json:"choose,omitempty"`
+	Event  *NodeEvent  `json:"event,omitempty"`
+}
+
+// SaveNodes writes a recording as Save does.
+func SaveNodes(path string, r *NodesRecording) error {
+	err := r.validate()
+	var text []byte
+	if err == nil {
+		text, err = r.encode()
+	}
+	if err == nil {
+		err = writeAtomically(path, text)
+	}
+	if err != nil {
+		return fmt.Errorf("save recording %s: %w", path, err)
+	}
+	return nil
+}
+
+// LoadAny reads a recording of one program, or of several: the other result is nil. Errors are as
+// those of Load.
+func LoadAny(path string) (one *Recording, several *NodesRecording, err error) {
+	text, err := readBounded(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("load recording: %w", err)
+	}
+	body, format, err := checkFrame(text)
+	switch {
+	case err != nil:
+	case format == versionNodes:
+		several, err = decodeNodes(body)
+	default:
+		one, err = decodeBody(body)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("load recording %s: %w; name another file, or make it again by a "+
+			"check", path, err)
+	}
+	return one, several, nil
+}
+
+// SameNodes reports whether two recordings are of the same programs, seen from the same directory,
+// built with the same tags and run in the same way.
+func (r *NodesRecording) SameNodes(other *NodesRecording) bool {
+	return r.Directory == other.Directory &&
+		slices.EqualFunc(r.Nodes, other.Nodes, func(a, b NodeRecording) bool {
+			return a.Name == b.Name && a.Listen == b.Listen && a.SameProgram(&b.Program)
+		})
+}
+
+// SameProgram reports whether two recordings are of the same program, built with the same tags, and
+// run in the same way: with the same arguments and environment, with peers or without.
+func (p *Program) SameProgram(other *Program) bool {
+	return p.Package == other.Package && p.Directory == other.Directory && p.Tests == other.Tests &&
+		slices.Equal(p.Args, other.Args) && slices.Equal(p.Tags, other.Tags) &&
+		slices.Equal(p.Env, other.Env) && p.Peers == other.Peers
+}
+
+// encode is the text of a file.
+func (r *NodesRecording) encode() ([]byte, error) {
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	lines.SetEscapeHTML(false)
+	err := lines.Encode(nodesHeader{versionNodes, r.Violated, r.Directory})
+	for i := range r.Nodes {
+		node := &r.Nodes[i]
+		err = errors.Join(err, lines.Encode(nodesPart{Node: &node.NodeHeader}))
+		for j := range node.Schedule {
+			err = errors.Join(err, lines.Encode(nodesPart{Choose: &node.Schedule[j]}))
+		}
+	}
+	for i := range r.Events {
+		err = errors.Join(err, lines.Encode(nodesPart{Event: &r.Events[i]}))
+	}
+	if err == nil && text.Len() > maxRecording-1024 {
+		err = fmt.Errorf("%s, more than a recording may have", textutil.CountOf(text.Len(), "byte"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = lines.Encode(part{Sum: sumOf(text.Bytes())})
+	return text.Bytes(), err
+}
+
+// decodeNodes reads what checkFrame has left of a file. An error names the line.
+func decodeNodes(body []byte) (*NodesRecording, error) {
+	lines := bufio.NewReader(bytes.NewReader(body))
+	var first nodesHeader
+	if err := decodeLine(lines, &first); err != nil {
+		return nil, fmt.Errorf("line 1: %w", err)
+	}
+	r := &NodesRecording{Violated: first.Violated, Directory: first.Directory}
+	for number := 2; ; number++ {
+		var p nodesPart
+		err := decodeLine(lines, &p)
+		if err == io.EOF {
+			return r, r.validate()
+		}
+		if err == nil {
+			err = r.add(p)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+}
+
+// add takes over what a line holds.
+func (r *NodesRecording) add(p nodesPart) error {
+	switch {
+	case p == nodesPart{Node: p.Node} && p.Node != nil:
+		r.Nodes = append(r.Nodes, NodeRecording{NodeHeader: *p.Node})
+	case p == nodesPart{Choose: p.Choose} && p.Choose != nil:
+		if len(r.Nodes) == 0 {
+			return errors.New("a choice of no node: want the node before")
+		}
+		last := &r.Nodes[len(r.Nodes)-1]
+		last.Schedule = append(last.Schedule, *p.Choose)
+	case p == nodesPart{Event: p.Event} && p.Event != nil:
+		r.Events = append(r.Events, *p.Event)
+	default:
+		return errors.New("want exactly one of node, choose and event")
+	}
+	return nil
+}
+
+// validate checks what the types leave open, in recordings that are read or written.
+func (r *NodesRecording) validate() error {
+	if n := len(r.Nodes); n < 2 || n > mostNodes || r.Violated < 1 || r.Violated > n {
+		return fmt.Errorf("%s, and number %d has the violation: want 2 to %d nodes, and one of them",
+			textutil.CountOf(n, "node"), r.Violated, mostNodes)
+	}
+	names := map[string]bool{}
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if n.Name == "" || names[n.Name] {
+			return fmt.Errorf("node %d has the name %q: want one of its own", i+1, n.Name)
+		}
+		names[n.Name] = true
+		one := Recording{Program: n.Program, Schedule: n.Schedule, Expect: n.Expectation}
+		if err := one.validateFile(); err != nil {
+			return fmt.Errorf("node %s: %w", n.Name, err)
+		}
+	}
+	for i := range r.Events {
+		if err := r.validateEvent(i); err != nil {
+			return fmt.Errorf("event %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// validateEvent checks the event at a place of the list.
+func (r *NodesRecording) validateEvent(i int) error {
+	e := &r.Events[i]
+	if !slices.Contains(NodeEventKinds, e.Kind) {
+		return fmt.Errorf("kind %q, want one of %q", e.Kind, NodeEventKinds)
+	}
+	if e.Node < 1 || e.Node > len(r.Nodes) || e.To < 0 || e.To > len(r.Nodes) || e.To == e.Node {
+		return fmt.Errorf("of node %d to node %d, and there are %d", e.Node, e.To, len(r.Nodes))
+	}
+	if e.From < 0 || e.From > i || e.Taken < 0 || e.Time < 0 {
+		return fmt.Errorf("of event %d, with %d bytes at %v: want an earlier event, and nothing negative",
+			e.From, e.Taken, e.Time)
+	}
+	takes := e.Kind == "accept" || e.Kind == "receive"
+	if takes != (e.From > 0) || takes && r.Events[e.From-1].To != e.Node {
+		return fmt.Errorf("%s of event %d: only accept and receive are of an event, which is to the node",
+			e.Kind, e.From)
+	}
+	if len(e.Data) > 0 && e.Kind != "send" || e.Kind == "pass" && e.Time == 0 {
+		return fmt.Errorf("%s with %d bytes at %v: only send has some, and pass has a time", e.Kind,
+			len(e.Data), e.Time)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/internal/testkit/golden"
+)
+
+// exampleOfNodes has every kind of event, and every field.
+func exampleOfNodes() *NodesRecording {
+	node := func(name, listen string) NodeRecording {
+		return NodeRecording{NodeHeader{Name: name, Listen: listen, Program: Program{Package: "./" + name,
+			GoVersion: "go1.26.0", Build: "c0ffee"},
+			Expectation: Expectation{Outcome: "panic", EventLog: "9f86d081"}}, []Chosen{{Goroutine: 1}}}
+	}
+	return &NodesRecording{Directory: "/src", Violated: 1,
+		Nodes: []NodeRecording{node("server", "127.0.0.1:1"), node("client", "")},
+		Events: []NodeEvent{
+			{Node: 1, Kind: "listen", Address: "127.0.0.1:1"},
+			{Node: 2, Kind: "connect", Conn: "client#1", Address: "127.0.0.1:1", To: 1},
+			{Node: 1, Kind: "accept", Conn: "client#1", From: 2},
+			{Node: 2, Kind: "send", Conn: "client#1", Data: []byte{0, 0xff}, To: 1},
+			{Node: 2, Kind: "shutdown", Conn: "client#1", To: 1},
+			{Node: 1, Kind: "receive", Conn: "client#1", Taken: 2, From: 4},
+			{Node: 1, Kind: "receive", Conn: "client#1", End: true, From: 5},
+			{Node: 1, Kind: "pass", Time: 1e9, Own: true}, {Node: 2, Kind: "pass", Time: 1e9},
+			{Node: 1, Kind: "close", Conn: "client#1", To: 2},
+			{Node: 1, Kind: "close", Address: "127.0.0.1:1"},
+		}}
+}
+
+// TestSaveAndLoadNodes: what was written is read, and the text of the file stays.
+func TestSaveAndLoadNodes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "counterexample")
+	if err := SaveNodes(path, exampleOfNodes()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Equal(t, "nodesrecording.jsonl", string(text))
+	one, several, err := LoadAny(path)
+	if err != nil || one != nil {
+		t.Fatalf("%+v, %v", one, err)
+	}
+	if diff := cmp.Diff(exampleOfNodes(), several); diff != "" {
+		t.Errorf("(-saved +loaded):\n%s", diff)
+	}
+	// Commands for one program say what to do.
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "it is of several programs") {
+		t.Errorf("as one of a single program: %v", err)
+	}
+	path, _ = saved(t, example())
+	if one, several, err = LoadAny(path); err != nil || several != nil || one == nil {
+		t.Errorf("one program: %+v, %+v, %v", one, several, err)
+	}
+}
+
+// TestWrongNodesAreRefused: recordings that no check would write are neither written nor read.
+func TestWrongNodesAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		want  string
+		spoil func(*NodesRecording)
+	}{
+		{"1 node, and number 1", func(r *NodesRecording) { r.Nodes = r.Nodes[:1] }},
+		{"2 nodes, and number 3", func(r *NodesRecording) { r.Violated = 3 }},
+		{"2 nodes, and number 0", func(r *NodesRecording) { r.Violated = 0 }},
+		{"65 nodes", func(r *NodesRecording) { r.Nodes = append(r.Nodes, make([]NodeRecording, 63)...) }},
+		{`node 2 has the name "server"`, func(r *NodesRecording) { r.Nodes[1].Name = "server" }},
+		{`node 1 has the name ""`, func(r *NodesRecording) { r.Nodes[0].Name = "" }},
+		{"node client: the build", func(r *NodesRecording) { r.Nodes[1].Build = "" }},
+		{"node client: the outcome", func(r *NodesRecording) { r.Nodes[1].Outcome = "" }},
+		{"node server: package \"-x\"", func(r *NodesRecording) { r.Nodes[0].Package = "-x" }},
+		{"node server: choice 0: alternative -1", func(r *NodesRecording) {
+			r.Nodes[0].Schedule[0].Choice = -1
+		}},
+		{`event 1: kind "wait"`, func(r *NodesRecording) { r.Events[0].Kind = "wait" }},
+		{"event 1: of node 0", func(r *NodesRecording) { r.Events[0].Node = 0 }},
+		{"event 1: of node 3", func(r *NodesRecording) { r.Events[0].Node = 3 }},
+		{"event 2: of node 2 to node 2", func(r *NodesRecording) { r.Events[1].To = 2 }},
+		{"event 2: of node 2 to node 9", func(r *NodesRecording) { r.Events[1].To = 9 }},
+		{"event 3: of event 3", func(r *NodesRecording) { r.Events[2].From = 3 }},
+		{"event 3: accept of event 0", func(r *NodesRecording) { r.Events[2].From = 0 }},
+		{"event 3: accept of event 1", func(r *NodesRecording) { r.Events[2].From = 1 }},
+		{"event 4: send of event 1", func(r *NodesRecording) { r.Events[3].From = 1 }},
+		{"event 5: shutdown with 1 bytes", func(r *NodesRecording) { r.Events[4].Data = []byte("x") }},
+		{"event 6: of event 4, with -1 bytes", func(r *NodesRecording) { r.Events[5].Taken = -1 }},
+		{"event 8: pass with 0 bytes at 0s", func(r *NodesRecording) { r.Events[7].Time = 0 }},
+	} {
+		r := exampleOfNodes()
+		c.spoil(r)
+		path := filepath.Join(t.TempDir(), "file")
+		if err := SaveNodes(path, r); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("written: %v, want %s", err, c.want)
+		}
+		text, err := r.encode()
+		if err == nil {
+			err = os.WriteFile(path, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := LoadAny(path); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("read: %v, want %s", err, c.want)
+		}
+	}
+}
+
+// decodeNodesText reads the text of a file.
+func decodeNodesText(text []byte) (*NodesRecording, error) {
+	body, format, err := checkFrame(text)
+	if err != nil || format != versionNodes {
+		return nil, err
+	}
+	return decodeNodes(body)
+}
+
+// TestDamagedNodes: a file that is cut off, or in which a byte is another one, is refused with an
+// error that says what to do.
+func TestDamagedNodes(t *testing.T) {
+	text, err := exampleOfNodes().encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range text {
+		damaged := append([]byte{}, text...)
+		damaged[at] ^= 1
+		for _, text := range [][]byte{damaged, text[:at]} {
+			r, err := decodeNodesText(text)
+			if r != nil && !cmp.Equal(r, exampleOfNodes()) {
+				t.Fatalf("byte %d: read as %+v", at, r)
+			}
+			if err != nil && !strings.Contains(err.Error(), "check the program again") &&
+				!strings.Contains(err.Error(), "no recording of Tandem") {
+				t.Fatalf("byte %d: %v", at, err)
+			}
+		}
+	}
+	const first = `{"tandem_recording":3,"violated":1}` + "\n"
+	for body, want := range map[string]string{
+		first + `{"choose":{"goroutine":"1","choice":0}}`: "line 2: a choice of no node",
+		first + `{"expect":{}}`:                           `line 2: json: unknown field "expect"`,
+		first + `{}`:                                      "line 2: want exactly one of node",
+		`{"tandem_recording":3,"viol":1}`:                 `line 1: json: unknown field "viol"`,
+	} {
+		if _, err := decodeNodesText(resum(body + "\n")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", body, err, want)
+		}
+	}
+}
+
+// FuzzDecodeNodes: any file is refused with an error, or is a recording that can be saved again.
+func FuzzDecodeNodes(f *testing.F) {
+	text, err := exampleOfNodes().encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add(text[:len(text)/2])
+	// The fuzzer does not find sums: also try the text as a body.
+	body := text[:strings.LastIndex(string(text), `{"sha256"`)]
+	f.Add(body)
+	f.Add([]byte(`{"tandem_recording":3,"violated":1}` + "\n" + `{"node":null}` + "\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, text := range [][]byte{text, resum(string(text))} {
+			r, err := decodeNodesText(text)
+			if err != nil || r == nil {
+				continue
+			}
+			again, err := r.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := decodeNodesText(again); err != nil {
+				t.Fatalf("%v\nin what was written again:\n%s", err, again)
+			}
+		}
+	})
+}
