@@ -38,6 +38,7 @@ var exhibits = []exhibit{
 	{directory: "../twocommands", kind: "exit", names: "dropbear died", peer: []string{"-in-turn"}},
 	{directory: "cmux-stop", kind: "deadlock", names: "cmux.(*muxListener).Accept"},
 	{directory: "dns-context", kind: "data-race", names: "dns.(*Client).ExchangeContext"},
+	{directory: "fasthttp-shutdown", kind: "data-race", names: "fasthttp.(*RequestCtx).Done"},
 	{directory: "fluent-close", kind: "panic", names: "fluent.(*Fluent).appendBuffer"},
 	{directory: "grpc-stop", kind: "deadlock", names: "grpc.(*Server).GracefulStop"},
 	{directory: "http2-forward", kind: "deadlock", names: "http2.transportResponseBody.Close"},
