@@ -55,6 +55,7 @@ var exhibits = []exhibit{
 		flags: []string{"--faults", "1"}},
 	{directory: "mqtt-resume", kind: "data-race", names: "paho.mqtt.golang.(*client).resume",
 		flags: []string{"--faults", "1"}, isNewest: true},
+	{directory: "mysql-cancel", kind: "data-race", names: "mysql.(*mysqlConn).clearResult"},
 	{directory: "nats-subscribe", kind: "data-race", names: "nats.go.(*Conn).SubscribeSync"},
 	{directory: "nsq-stop", kind: "panic", names: "go-nsq.(*Consumer).onConnMessage", isNewest: true},
 	{directory: "pgconn-database", kind: "data-race", names: "pgconn.(*PgConn).ayncClose"},
