@@ -51,6 +51,8 @@ var exhibits = []exhibit{
 	{directory: "ldap-timeout", kind: "data-race", names: "v3.(*Conn).SetTimeout"},
 	{directory: "ldap-unbind", kind: "deadlock", names: "v3.(*Conn).Unbind",
 		flags: []string{"--preempt-in", "github.com/go-ldap/ldap/v3/..."}},
+	{directory: "memberlist-meta", kind: "data-race", names: "memberlist.(*Memberlist).aliveNode",
+		isNewest: true},
 	{directory: "mqtt-disconnect", kind: "deadlock", names: "client.Disconnect(250)",
 		flags: []string{"--faults", "1"}},
 	{directory: "mqtt-resume", kind: "data-race", names: "paho.mqtt.golang.(*client).resume",
