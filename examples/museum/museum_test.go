@@ -48,6 +48,7 @@ var exhibits = []exhibit{
 		flags: []string{"--preempt-in", "golang.org/x/net/..."}},
 	{directory: "jsonrpc-close", kind: "panic", names: "jsonrpc2.(*Conn).readMessages",
 		flags: []string{"--preempt-in", "github.com/sourcegraph/jsonrpc2/..."}},
+	{directory: "kafka-close", kind: "deadlock", names: "kafka-go.(*Writer).Close", isNewest: true},
 	{directory: "ldap-timeout", kind: "data-race", names: "v3.(*Conn).SetTimeout"},
 	{directory: "ldap-unbind", kind: "deadlock", names: "v3.(*Conn).Unbind",
 		flags: []string{"--preempt-in", "github.com/go-ldap/ldap/v3/..."}},
