@@ -73,6 +73,7 @@ var exhibits = []exhibit{
 	{directory: "stomp-begin", kind: "data-race", names: "stomp.(*Conn).sendFrame"},
 	{directory: "websocket-close", kind: "data-race", names: "websocket.(*Conn).CloseNow"},
 	{directory: "yamux-write", kind: "data-race", names: "yamux.(*Session).send"},
+	{directory: "zk-watch", kind: "data-race", names: "zk.(*Conn).sendSetWatches", isNewest: true},
 }
 
 // outcome is what tandem says of one check.
