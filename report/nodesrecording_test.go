@@ -146,6 +146,7 @@ func TestDamagedNodes(t *testing.T) {
 	for body, want := range map[string]string{
 		first + `{"choose":{"goroutine":"1","choice":0}}`: "line 2: a choice of no node",
 		first + `{"expect":{}}`:                           `line 2: json: unknown field "expect"`,
+		first + "\n" + `{"event":{"node":9}}`:             "line 2: an empty line",
 		first + `{}`:                                      "line 2: want exactly one of node",
 		`{"tandem_recording":3,"viol":1}`:                 `line 1: json: unknown field "viol"`,
 	} {

@@ -320,7 +320,10 @@ func decodeLine(lines *bufio.Reader, v any) error {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(v); err != nil {
+	// An empty line is not the end.
+	if err := decoder.Decode(v); err == io.EOF {
+		return errors.New("an empty line")
+	} else if err != nil {
 		return err
 	}
 	if _, err := decoder.Token(); err != io.EOF {

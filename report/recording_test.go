@@ -255,6 +255,7 @@ func TestDecodeErrors(t *testing.T) {
 			`line 2: json: unknown field "coice"`},
 		{"unknown key in the first line", resum(strings.Replace(body, `"package"`, `"pakage"`, 1)),
 			`line 1: json: unknown field "pakage"`},
+		{"an empty line", resum(strings.Replace(body, "\n", "\n\n", 1)), "line 2: an empty line"},
 		{"two values in a line", resum(body + `{"choose":{"goroutine":"1","choice":0}}{}` + "\n"),
 			"more than one value"},
 		{"two parts in a line", resum(body + `{"choose":{"goroutine":"1","choice":0},"sha256":"x"}` + "\n"),

@@ -85,6 +85,7 @@ func (x *explorer) circle(g skeleton.Global) string {
 	if len(waiting) < 2 {
 		return ""
 	}
-	return "nodes " + strings.Join(waiting, " and ") +
+	last := len(waiting) - 1
+	return "nodes " + strings.Join(waiting[:last], ", ") + " and " + waiting[last] +
 		" listen, and nobody connects to them: they may wait for each other"
 }

@@ -137,31 +137,13 @@ var errEnough = errors.New("enough")
 // Run checks the nodes. It ends their workers. When the context's deadline has passed, the verdict
 // is unknown; a context that was cancelled is an error.
 func Run(ctx context.Context, c Config) (*Result, error) {
-	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
-		schedules: map[string][]model.Action{}, stuck: map[string][]*finding{}, known: map[string]bool{},
-		net: &network{addresses: map[string]int{}, data: map[Event][]byte{}}}
-	for i, node := range c.Nodes {
-		x.net.names = append(x.net.names, node.Name)
-		if node.Listen == "" {
-			continue
-		}
-		if other, taken := x.net.addresses[node.Listen]; taken {
-			return nil, fmt.Errorf("nodes %s and %s both listen at %s: give each an address of its own",
-				c.Nodes[other].Name, node.Name, node.Listen)
-		}
-		x.net.addresses[node.Listen] = i
-	}
-	defer x.close()
-	if err := x.start(); err != nil {
+	x, err := newExplorer(ctx, c)
+	if err != nil {
 		return nil, err
 	}
-	// The oldest item comes first, so violations near the beginning are found early.
-	for work := x.system.Work(); len(work) > 0; work = x.system.Work() {
-		if err := x.do(work[0]); errors.Is(err, errEnough) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
+	defer x.close()
+	if err := x.exploreAll(); err != nil {
+		return nil, err
 	}
 	r := &x.result
 	if len(x.found) == 0 && x.never != nil {
@@ -184,6 +166,42 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	slices.Sort(r.Outcomes)
 	r.Outcomes = slices.Compact(r.Outcomes)
 	return r, nil
+}
+
+// newExplorer begins a check. It is to be closed, unless there is an error.
+func newExplorer(ctx context.Context, c Config) (*explorer, error) {
+	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
+		schedules: map[string][]model.Action{}, stuck: map[string][]*finding{}, known: map[string]bool{},
+		net: &network{addresses: map[string]int{}, data: map[Event][]byte{}}}
+	for i, node := range c.Nodes {
+		x.net.names = append(x.net.names, node.Name)
+		if node.Listen == "" {
+			continue
+		}
+		if other, taken := x.net.addresses[node.Listen]; taken {
+			return nil, fmt.Errorf("nodes %s and %s both listen at %s: give each an address of its own",
+				c.Nodes[other].Name, node.Name, node.Listen)
+		}
+		x.net.addresses[node.Listen] = i
+	}
+	if err := x.start(); err != nil {
+		x.close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// exploreAll does all work that there is, or as much as is wanted. The oldest item comes first, so
+// violations near the beginning are found early.
+func (x *explorer) exploreAll() error {
+	for work := x.system.Work(); len(work) > 0; work = x.system.Work() {
+		if err := x.do(work[0]); errors.Is(err, errEnough) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // start starts a worker for each node. Each is told what the program takes, and asks before time

@@ -235,6 +235,41 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestCircle: three nodes that listen, and connect to each other only when somebody has come.
+func TestCircle(t *testing.T) {
+	r, err := scripted(t, []string{"listen :7300", "accept", "dial :7301"},
+		[]string{"listen :7301", "accept", "dial :7302"}, []string{"listen :7302", "accept", "dial :7300"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "nodes a, b and c listen, and nobody connects to them: they may wait for each other"
+	if r.Verdict != model.Unknown || r.Reason != want {
+		t.Errorf("%v: %s, want %s", r.Verdict, r.Reason, want)
+	}
+}
+
+// TestLeaks: a goroutine that is left when a node ends is a violation if that is asked for, and is
+// replayed as one. The connections of the node are closed all the same.
+func TestLeaks(t *testing.T) {
+	list := scriptedNodes(build(t, "./testdata/script"), []string{"dial :7301", "write x", "leave"},
+		[]string{"listen :7301", "accept", "read 1"})
+	r, err := Run(t.Context(), Config{Nodes: list})
+	if err != nil || r.Verdict != model.Holds {
+		t.Fatalf("not asked for: %v, %s, %v", r.Verdict, r.Reason, err)
+	}
+	if r, err = Run(t.Context(), Config{Nodes: list, Leaks: true}); err != nil {
+		t.Fatal(err)
+	}
+	v := r.Violation()
+	if v == nil || v.Node != "a" || v.Outcome != model.Leaked || v.Recording == nil {
+		t.Fatalf("%v: %s, %+v", r.Verdict, r.Reason, v)
+	}
+	again, err := Replay(t.Context(), programsOf(list), throughFile(t, v.Recording), 3)
+	if err != nil || again.Violation == nil || again.Violation.Outcome != model.Leaked {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
 // TestNotAccepted: a server that ends with a connection it has not accepted closes that. Its client
 // does not expect the end of the stream.
 func TestNotAccepted(t *testing.T) {

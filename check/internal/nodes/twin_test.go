@@ -32,18 +32,13 @@ func testTogether(t *testing.T, systems int, timed bool) {
 		if !ended {
 			continue
 		}
-		c := Config{Executions: 20 * most}
-		for i, script := range scripts {
-			node := Node{Name: string(rune('a' + i)), Program: program,
-				Args: append([]string{"node"}, strings.Fields(script)...)}
-			if i == 0 {
-				node.Listen = "127.0.0.1:7300"
-			}
-			c.Nodes = append(c.Nodes, node)
-		}
+		c := Config{Executions: 20 * most, Nodes: randomNodes(program, scripts)}
 		r, err := Run(t.Context(), c)
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
+		}
+		if v := r.Violation(); v != nil && v.Recording == nil {
+			t.Fatalf("seed %d: all nodes together do not have it: %s\n%q", seed, v.Unrecorded, scripts)
 		}
 		// The scripts do not mind resets.
 		if r.Verdict == model.Unknown && want == model.Holds && strings.Contains(r.Reason, "can close") {
@@ -58,6 +53,19 @@ func testTogether(t *testing.T, systems int, timed bool) {
 	if len(count) < 2 {
 		t.Error("all have the same verdict")
 	}
+}
+
+// randomNodes are nodes that follow the scripts.
+func randomNodes(program *sut.Program, scripts []string) (list []Node) {
+	for i, script := range scripts {
+		node := Node{Name: string(rune('a' + i)), Program: program, Package: "./testdata/script",
+			Args: append([]string{"node"}, strings.Fields(script)...)}
+		if i == 0 {
+			node.Listen = "127.0.0.1:7300"
+		}
+		list = append(list, node)
+	}
+	return list
 }
 
 // randomScripts are those of a server and its clients: see testdata/script/together.go.

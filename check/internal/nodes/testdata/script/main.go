@@ -55,6 +55,9 @@ func main() {
 		case "try":
 			conn.SetReadDeadline(time.Now().Add(seconds(with)))
 			n, _ = conn.Read(make([]byte, 1))
+		case "leave":
+			go func() { <-make(chan int) }()
+			time.Sleep(seconds("1")) // so that it has begun, and has no more to do
 		case "heartbeat":
 			for {
 				time.Sleep(time.Second)
