@@ -134,7 +134,7 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 	run := report.Run{Verdict: report.Verdict(found.Verdict.String()), Reason: found.Reason}
 	run.Counts.Executions = found.Runs
 	run.Counts.NodesCounts = report.NodesCounts{Skeletons: found.Counts.Skeletons,
-		Local: found.Counts.LocalTraces, Global: found.Counts.GlobalTraces}
+		Local: found.Counts.LocalTraces, Global: found.Counts.GlobalTraces, Traces: found.Traces}
 	for _, n := range c.Nodes {
 		run.Nodes = append(run.Nodes, report.Node{Name: n.Name, Package: n.Package, Args: n.Args,
 			Listen: n.Listen})

@@ -30,4 +30,7 @@ type NodesCounts struct {
 	// single nodes there are in these, and Global how many of all together they stand for.
 	Skeletons, Local int
 	Global           float64
+	// Traces are, of each skeleton, how many executions there are of each node in it. Their product
+	// is how many of all nodes together that stands for.
+	Traces [][]int
 }

@@ -45,3 +45,24 @@ func TestSeveralOfNodes(t *testing.T) {
 		}
 	}
 }
+
+// TestReduction: with -v there is a row for each skeleton, and the product of its executions.
+func TestReduction(t *testing.T) {
+	var b strings.Builder
+	run := report.Run{Verdict: report.Holds, Reason: "all", Nodes: []report.Node{{Name: "a"}, {Name: "b"}},
+		Counts: report.Counts{Executions: 20, NodesCounts: report.NodesCounts{Skeletons: 2, Local: 8,
+			Global: 12, Traces: [][]int{{2, 3}, {1, 6}}}}}
+	if err := WriteNodes(&b, run, nil, report.Options{Verbose: true}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+  8 of them differ within skeletons, and stand for 12 of all nodes together
+  reduction: 1.5 executions of all nodes together for each of a single one
+  skeleton   a          b          together
+  1          2          3          6
+  2          1          6          6
+`
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("%s, want %s", b.String(), want)
+	}
+}

@@ -101,10 +101,39 @@ func printNodesSearch(p *printer.Printer, run report.Run) {
 				" in which the nodes talk to each other (skeletons)")
 			p.Printf("  %d of them differ within skeletons, and stand for %.0f of all nodes together",
 				n.Local, n.Global)
+			if p.Options.Verbose {
+				printReduction(p, run)
+			}
 		}
 	}
 	if run.Verdict == report.Holds {
 		printAssumptions(p, run.Assumptions)
+	}
+}
+
+// printReduction prints how many executions of the system one of a node stands for, and where that
+// comes from: a row for each skeleton, with the executions of each node, and their product.
+func printReduction(p *printer.Printer, run report.Run) {
+	n := run.Counts
+	p.Printf("  reduction: %.1f executions of all nodes together for each of a single one",
+		n.Global/float64(n.Local))
+	const width = 10 // of a column
+	row := "  " + words.Pad("skeleton", width)
+	for _, node := range run.Nodes {
+		row += " " + words.Pad(words.Printable(node.Name), width)
+	}
+	p.Print(row + " together")
+	for i, traces := range n.Traces {
+		if i == printer.MaxListed {
+			p.Printf("  and %s more", textutil.Count(len(n.Traces)-printer.MaxListed))
+			break
+		}
+		row, product := "  "+words.Pad(textutil.Count(i+1), width), 1.0
+		for _, of := range traces {
+			row += " " + words.Pad(textutil.Count(of), width)
+			product *= float64(of)
+		}
+		p.Printf("%s %.0f", row, product)
 	}
 }
 

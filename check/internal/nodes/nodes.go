@@ -62,6 +62,9 @@ type Result struct {
 	Runs       int          // executions of single nodes, of whatever use
 	Violations []*Violation // distinct ones, in the order in which they were found
 	Outcomes   []string     // that nodes can have, each once, sorted
+	// Traces are, of each skeleton that executions have, how many executions there are of each node
+	// in it.
+	Traces [][]int
 }
 
 // Violation is the first violation; nil: there is none.
@@ -150,6 +153,16 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, x.never
 	}
 	r.Counts, r.Runs = x.system.Counts(), x.runs
+	for _, s := range x.system.Skeletons() {
+		if !s.Possible() {
+			continue
+		}
+		var traces []int
+		for _, of := range s.Components {
+			traces = append(traces, of.Traces)
+		}
+		r.Traces = append(r.Traces, traces)
+	}
 	if len(x.found) == 0 && x.unknown == "" {
 		x.unknown = x.limits()
 	}

@@ -52,6 +52,13 @@ func TestAccumulator(t *testing.T) {
 	if r.Verdict != model.Holds || r.Counts.LocalTraces != 14 || r.Counts.GlobalTraces != 18 {
 		t.Errorf("%v: %+v", r.Verdict, r.Counts)
 	}
+	sum := 0
+	for _, traces := range r.Traces {
+		sum += traces[0] * traces[1] * traces[2]
+	}
+	if sum != 18 || len(r.Traces) != r.Counts.Skeletons {
+		t.Errorf("the products of %v are %d", r.Traces, sum)
+	}
 }
 
 // TestCounter: an update is lost that one client by itself would never lose, and with the mistake
