@@ -16,10 +16,14 @@ import (
 	"testing"
 )
 
-const tandem = "../../bin/tandem"
+const (
+	tandem   = "../../bin/tandem"
+	byChance = "../../bin/bychance.test"
+)
 
 var (
 	most   = flag.String("most", "5m", "most time to find a bug, and then to look at the fixed version")
+	chance = flag.String("chance", "", "how long Go itself runs each exhibit; empty: not at all")
 	update = flag.Bool("update", false, "put the table into README.md")
 )
 
@@ -32,6 +36,7 @@ type exhibit struct {
 	flags     []string // of tandem check: what a user would have set
 	peer      []string // where the peer has the bug: arguments with which the program avoids it
 	isNewest  bool     // the newest version has the bug, so there is no fixed.mod
+	isServer  bool     // its peer is a client, which only Tandem starts in time
 }
 
 var exhibits = []exhibit{
@@ -69,7 +74,7 @@ var exhibits = []exhibit{
 	{directory: "smtp-serve", kind: "deadlock", names: "go-smtp.(*Server).Serve", isNewest: true},
 	{directory: "ssh-forward", kind: "livelock", names: "ssh.(*mux).SendRequest"},
 	{directory: "ssh-keepalive", kind: "livelock", names: "ssh.(*channel).SendRequest"},
-	{directory: "ssh-server", kind: "data-race", names: "ssh.(*sshContext).SetValue"},
+	{directory: "ssh-server", kind: "data-race", names: "ssh.(*sshContext).SetValue", isServer: true},
 	{directory: "stomp-begin", kind: "data-race", names: "stomp.(*Conn).sendFrame"},
 	{directory: "websocket-close", kind: "data-race", names: "websocket.(*Conn).CloseNow"},
 	{directory: "yamux-write", kind: "data-race", names: "yamux.(*Session).send"},
@@ -79,8 +84,12 @@ var exhibits = []exhibit{
 // outcome is what tandem says of one check.
 type outcome struct {
 	Verdict    string
-	Violations []struct{ Rule string }
-	Counts     struct {
+	Violations []struct {
+		Rule        string
+		Preemptions int
+		Schedule    []struct{ Operation string }
+	}
+	Counts struct {
 		Executions int
 		Seconds    float64
 	}
@@ -113,9 +122,10 @@ func TestMuseum(t *testing.T) {
 			if x.flags != nil {
 				settings = "`" + strings.Join(x.flags, " ") + "`"
 			}
-			rows = append(rows, fmt.Sprintf(
-				"[%s](%[1]s) | %s | %s | %s, %.1f s | %s", x.directory, x.kind, settings,
-				executions(bug.Counts.Executions), bug.Counts.Seconds, fixed))
+			rows = append(rows, strings.Join([]string{
+				fmt.Sprintf("[%s](%[1]s)", x.directory), x.kind, settings,
+				fmt.Sprintf("%s, %.1f s", executions(bug.Counts.Executions), bug.Counts.Seconds),
+				bug.schedule(), fixed, x.byChance(t)}, " | "))
 		})
 	}
 	t.Logf("\n%s", strings.Join(rows, "\n"))
@@ -134,6 +144,47 @@ func (x exhibit) checkFixed(t *testing.T, atLeast int) string {
 			fixed.Violations)
 	}
 	return fixed.Verdict + ", " + executions(fixed.Counts.Executions)
+}
+
+// schedule says what it takes to see the violation that is shown.
+func (o outcome) schedule() string {
+	v, faults := o.Violations[0], 0
+	for _, step := range v.Schedule {
+		if strings.HasPrefix(step.Operation, "network: ") {
+			faults++
+		}
+	}
+	return fmt.Sprintf("%d, %d", v.Preemptions, faults)
+}
+
+// notRun stands for what was not tried by chance: the table keeps what it has.
+const notRun = "?"
+
+// byChance is how often Go itself shows the bug, with the race detector, beside the same peer.
+func (x exhibit) byChance(t *testing.T) string {
+	t.Helper()
+	switch {
+	case *chance == "":
+		return notRun
+	case x.isServer:
+		return "none: its peer is a client"
+	}
+	var stderr bytes.Buffer
+	cmd := exec.Command(byChance, "-test.run", "^TestProgram$", "-most", *chance,
+		"-program", "./"+x.directory)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("%v: %v\n%s", cmd.Args, err, stderr.Bytes())
+		return notRun
+	}
+	var seen struct{ Runs, Races, Panics, Deadlocks, Hangs, Fails int }
+	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&seen); err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]int{"data-race": seen.Races, "panic": seen.Panics, "exit": seen.Fails,
+		"deadlock": seen.Deadlocks + seen.Hangs, "livelock": seen.Hangs}
+	return fmt.Sprintf("%d of %d", shown[x.kind], seen.Runs)
 }
 
 // executions says how many executions there are.
@@ -193,11 +244,16 @@ func writeTable(t *testing.T, rows []string) {
 	for _, line := range append(lines[2:len(lines)-1], rows...) {
 		row := strings.Trim(line, "| \n")
 		name, _, _ := strings.Cut(row, " | ")
-		body[name] = "| " + row + " |\n"
+		if known := body[name]; known != "" {
+			if row, ok = strings.CutSuffix(row, notRun); ok {
+				row += known[strings.LastIndex(known, " | ")+len(" | "):]
+			}
+		}
+		body[name] = row
 	}
 	table := strings.Join(head, "")
 	for _, name := range slices.Sorted(maps.Keys(body)) {
-		table += body[name]
+		table += "| " + body[name] + " |\n"
 	}
 	if err := os.WriteFile("README.md", []byte(before+beginTable+table+endTable+after), 0o644); err != nil {
 		t.Fatal(err)
