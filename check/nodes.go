@@ -83,7 +83,7 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 var nodesFlags = map[string]bool{"config": true, "executions": true, "depth": true, "time": true,
 	"tags": true, "preempt-in": true, "races": true, "date": true, "verbose": true, "leaks": true,
 	"violations": true, "out": true, "out-dir": true, "unfold": true, "json": true, "sarif": true,
-	"junit": true, "github": true}
+	"junit": true, "github": true, "components": true}
 
 // nodesAdvice is what to do instead of a flag that is refused, or why it is not needed.
 var nodesAdvice = map[string]string{

@@ -28,6 +28,8 @@ type compareFlags struct {
 	csv, svg, html string
 	// repeat is how often each combination is run.
 	repeat int
+	// components compares nodes one by one with all of them together.
+	components bool
 }
 
 // compareCommand is tandem compare. A violation is not made simpler there: only the costs matter.
@@ -68,6 +70,8 @@ with the reason, and the others go on. Otherwise the exit code is that of the ve
 	p.StringSliceVar(&f.backends, "backends", nil, "`backends`"+of(configs.Backends))
 	p.StringSliceVar(&f.scopes, "scopes", nil, "`scopes`"+of(configs.Scopes))
 	p.IntVar(&f.repeat, "repeat", 1, "run each `n` times; the table has the run of the median time")
+	p.BoolVar(&f.components, "components", false, "check the nodes of the configuration, and compare the "+
+		"executions of single ones with those of all together that they stand for")
 	p.StringVar(&f.csv, "csv", "", "write the table to `file` as comma-separated values")
 	p.StringVar(&f.svg, "svg", "", "draw the table to `file` as bars")
 	p.StringVar(&f.html, "html", "", "write the table, with the bars, to `file` as an HTML page")
@@ -80,9 +84,19 @@ with the reason, and the others go on. Otherwise the exit code is that of the ve
 // then one line. A combination that fails, or that an interruption leaves out, is a row with the
 // reason.
 func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
-	config, err := f.load(f.directory(c.Context(), pkg), c.Flags().Changed)
+	dir := f.directory(c.Context(), pkg)
+	config, err := f.load(dir, c.Flags().Changed)
 	if err != nil {
 		return err
+	}
+	// All together are never run: how many there are is known by the product.
+	if f.components {
+		if len(config.Nodes) == 0 {
+			return errors.New("--components is about nodes, and the configuration has none: leave it out")
+		}
+		one := oneCheck{checkFlags: f.checkFlags, violations: "1"}
+		one.verbose = true
+		return one.runNodes(c, config, dir, args)
 	}
 	if f.csv != "" && f.csv == f.svg {
 		return fmt.Errorf("--csv and --svg name the same file, %s: give each its own", f.csv)
