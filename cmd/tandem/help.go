@@ -38,7 +38,7 @@ var flagGroups = []flagGroup{
 	// Of the tests, only tandem test has some.
 	{"What is run", []string{"config", "test run", "skip", "short", "together", "tags"}},
 	// Of tandem compare only: its flags in the plural are lists.
-	{"What is compared", []string{"strategies", "backends", "scopes", "repeat"}},
+	{"What is compared", []string{"strategies", "backends", "scopes", "repeat", "components"}},
 	// What ends a search comes before what leaves executions out.
 	{"Bounds", []string{"executions", "time", "timeout", "depth", "preemptions", "delays"}},
 	{"How to search", []string{"search", "seed", "pct-depth", "violations", "shrink", "self-check",
