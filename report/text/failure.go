@@ -65,18 +65,20 @@ func printMessage(p *printer.Printer, f report.Failure) {
 }
 
 // printWaiting says what the goroutines wait for that are left. Where that is the failure, each has
-// its stack, and what the objects are. Those of libraries are only counted, unless more is wanted:
-// they wait for the next that the program asks of them.
+// its stack, and what the objects are. Most of libraries wait for the next that the program asks of
+// them, but one may be what the program waits for. So a few have a line each, and many are only
+// counted, unless more is wanted.
 func printWaiting(p *printer.Printer, c *report.Counterexample) {
 	isFailure := c.Failure.Kind == model.Deadlock || c.Failure.Kind == model.Leaked ||
 		c.Failure.Kind == model.Livelock
-	listed, libraries := 0, 0
+	const fewLibraries = 3
+	listed, libraries := 0, []report.Goroutine(nil)
 	for _, g := range c.Goroutines {
 		switch {
 		case g.Blocked == "":
 			continue
 		case g.Library && !p.Options.Verbose:
-			libraries++
+			libraries = append(libraries, g)
 			continue
 		case listed == printer.MaxListed:
 			continue
@@ -100,8 +102,15 @@ func printWaiting(p *printer.Printer, c *report.Counterexample) {
 			p.Print("    started at " + words.Printable(g.Created))
 		}
 	}
-	if libraries > 0 && isFailure {
-		p.Printf("  and %s of libraries: --verbose lists them", textutil.CountOf(libraries, "goroutine"))
+	switch {
+	case !isFailure || len(libraries) == 0:
+	case len(libraries) > fewLibraries:
+		p.Printf("  and %s of libraries: --verbose lists them", textutil.CountOf(len(libraries), "goroutine"))
+	default:
+		p.Print("")
+		for _, g := range libraries {
+			p.Printf("  %-12s waits: %s, in a library", words.Printable(g.Name), words.Printable(g.Blocked))
+		}
 	}
 }
 
