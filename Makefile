@@ -31,7 +31,7 @@
 # make adaptive   strategy adaptive against the others, on each example with peers, five times
 # make libraries  clients and servers made with popular libraries, which are downloaded
 # make servers    clients of real servers: a table of what is found, and how fast
-# make museum     bugs that released libraries have had, found again; RUN=NAME, CHANCE=1m, UPDATE=1
+# make museum     bugs that released libraries have had, found again; RUN=NAME, CHANCE=1m, FIXED=no, UPDATE=1
 # make finders    how many executions each search needs to find known bugs; ROWS=..., UPDATE=1
 # make online     two systems that run over UDP, whose bugs are found before they happen; RUNS=20, UPDATE=1
 # make protocols  searches of protocols beside those of the papers and of SPIN; ROWS=..., ALL=1, UPDATE=1
@@ -193,7 +193,8 @@ museum: PEERS = all
 museum: setup build
 	$(GO) test -c -o bin/bychance.test ./examples/bychance
 	cd examples/museum && $(GO) test -v -count=1 -timeout 4h -run 'TestMuseum/$(RUN)' . \
-		$(if $(MOST),-most $(MOST)) $(if $(CHANCE),-chance $(CHANCE)) $(if $(UPDATE),-update)
+		$(if $(MOST),-most $(MOST)) $(if $(CHANCE),-chance $(CHANCE)) \
+		$(if $(FIXED),-fixed=false) $(if $(UPDATE),-update)
 
 finders: setup build
 	$(GO) test ./examples/finders -run '^TestTable$$' -count=1 -v -timeout 2h -rows '$(or $(ROWS),.)' \

@@ -24,6 +24,7 @@ const (
 var (
 	most   = flag.String("most", "5m", "most time to find a bug, and then to look at the fixed version")
 	chance = flag.String("chance", "", "how long Go itself runs each exhibit; empty: not at all")
+	fixed  = flag.Bool("fixed", true, "look at the fixed versions, too")
 	update = flag.Bool("update", false, "put the table into README.md")
 )
 
@@ -114,9 +115,12 @@ func TestMuseum(t *testing.T) {
 			if before, _, _ := strings.Cut(string(out), "\nSchedule:"); !strings.Contains(before, x.names) {
 				t.Errorf("the report does not begin with %s:\n%s", x.names, before)
 			}
-			fixed := "none yet"
-			if !x.isNewest {
-				fixed = x.checkFixed(t, bug.Counts.Executions)
+			without := notRun
+			switch {
+			case x.isNewest:
+				without = "none yet"
+			case *fixed:
+				without = x.checkFixed(t, bug.Counts.Executions)
 			}
 			settings := "none"
 			if x.flags != nil {
@@ -125,7 +129,7 @@ func TestMuseum(t *testing.T) {
 			rows = append(rows, strings.Join([]string{
 				fmt.Sprintf("[%s](%[1]s)", x.directory), x.kind, settings,
 				fmt.Sprintf("%s, %.1f s", executions(bug.Counts.Executions), bug.Counts.Seconds),
-				bug.schedule(), fixed, x.byChance(t)}, " | "))
+				bug.schedule(), without, x.byChance(t)}, " | "))
 		})
 	}
 	t.Logf("\n%s", strings.Join(rows, "\n"))
@@ -138,12 +142,12 @@ func TestMuseum(t *testing.T) {
 // least, and no violation.
 func (x exhibit) checkFixed(t *testing.T, atLeast int) string {
 	t.Helper()
-	fixed := x.check(t, "fixed.mod", "-o", filepath.Join(t.TempDir(), "counterexample"))
-	if fixed.Verdict == "violated" || fixed.Verdict == "unknown" && fixed.Counts.Executions < atLeast {
-		t.Errorf("the fixed version: %s after %d executions, %v", fixed.Verdict, fixed.Counts.Executions,
-			fixed.Violations)
+	o := x.check(t, "fixed.mod", "-o", filepath.Join(t.TempDir(), "counterexample"))
+	if o.Verdict == "violated" || o.Verdict == "unknown" && o.Counts.Executions < atLeast {
+		t.Errorf("the fixed version: %s after %d executions, %v", o.Verdict, o.Counts.Executions,
+			o.Violations)
 	}
-	return fixed.Verdict + ", " + executions(fixed.Counts.Executions)
+	return o.Verdict + ", " + executions(o.Counts.Executions)
 }
 
 // schedule says what it takes to see the violation that is shown.
@@ -157,7 +161,7 @@ func (o outcome) schedule() string {
 	return fmt.Sprintf("%d, %d", v.Preemptions, faults)
 }
 
-// notRun stands for what was not tried by chance: the table keeps what it has.
+// notRun stands for what was not run this time: the table keeps what it has.
 const notRun = "?"
 
 // byChance is how often Go itself shows the bug, with the race detector, beside the same peer.
@@ -244,12 +248,13 @@ func writeTable(t *testing.T, rows []string) {
 	for _, line := range append(lines[2:len(lines)-1], rows...) {
 		row := strings.Trim(line, "| \n")
 		name, _, _ := strings.Cut(row, " | ")
-		if known := body[name]; known != "" {
-			if row, ok = strings.CutSuffix(row, notRun); ok {
-				row += known[strings.LastIndex(known, " | ")+len(" | "):]
+		cells, known := strings.Split(row, " | "), strings.Split(body[name], " | ")
+		for i, cell := range cells {
+			if cell == notRun && len(known) == len(cells) {
+				cells[i] = known[i]
 			}
 		}
-		body[name] = row
+		body[name] = strings.Join(cells, " | ")
 	}
 	table := strings.Join(head, "")
 	for _, name := range slices.Sorted(maps.Keys(body)) {
