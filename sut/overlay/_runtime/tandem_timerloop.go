@@ -48,6 +48,7 @@ type tandemTimerLoop struct {
 	round     uint32 // ticks
 	before    uint32 // the state has to be the same again before this tick
 	tired     uint32 // how often leaps have led nowhere
+	marks     uint32 // how often a state was noted in this execution
 	// The peers may do something at some time, and have not done anything.
 	besidePeers bool
 }
@@ -151,7 +152,7 @@ func tandemTimersGoRound(pp *p) bool {
 	l, beside := &tandem.loop, tandemPeerTime.mayGoOn()
 	if l.disturbed || tandem.barren > 0 || tandemState == nil || l.ticks > 0 && beside != l.besidePeers ||
 		beside && (tandemTellsTaken() || tandem.overtime.on) || tandemPeerTimersMayBeDue() {
-		*l = tandemTimerLoop{tired: l.tired}
+		*l = tandemTimerLoop{tired: l.tired, marks: l.marks}
 		return false
 	}
 	if tandemPeersMayAct() {
@@ -175,12 +176,22 @@ func tandemTimersGoRound(pp *p) bool {
 		return l.foundSame()
 	case l.leaping && now < l.before, l.marked && !l.leaping && now < l.next:
 	case l.leaping:
-		*l = tandemTimerLoop{tired: min(l.tired+1, 16)}
+		*l = tandemTimerLoop{tired: min(l.tired+1, 16), marks: l.marks}
+	case !l.marked && !l.mayNote():
 	default:
 		*l = tandemTimerLoop{ticks: now, mark: now, next: now + 2*max(4, now-l.mark), gap: max(1, l.gap),
-			step: tandem.sh.steps, tired: l.tired, besidePeers: beside, marked: tandemNoteState()}
+			step: tandem.sh.steps, tired: l.tired, besidePeers: beside, marks: l.marks + 1,
+			marked: tandemNoteState()}
 	}
 	return false
+}
+
+// mayNote reports whether a state may be noted again, after something has happened that a loop does
+// not repeat. To note it takes as long as to copy the memory. Where traffic comes between the loops
+// all the time, that must not be most of what an execution does.
+func (l *tandemTimerLoop) mayNote() bool {
+	const free, each = 4, 200 // marks, and transitions for each one more
+	return l.marks < free || tandem.sh.steps >= each*(l.marks-free+1)
 }
 
 // isSame reports whether the state is that at the mark, and nothing has happened since that need
