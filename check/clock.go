@@ -22,6 +22,10 @@ func startClock() clock { return clock{started: time.Now(), told: time.Now()} }
 // elapsed is the time of this process and of those before it that the saved run counts.
 func (c *clock) elapsed() time.Duration { return c.resumed.Elapsed + time.Since(c.started) }
 
+// leftOf is how much of the time for a search is left when it begins. A run that goes on may have
+// used up more than there is: an execution was under way when the time was over.
+func (c *clock) leftOf(most time.Duration) time.Duration { return max(0, most-c.resumed.Elapsed) }
+
 // isResumed reports whether the check goes on with a saved run. A saved run has taken some time in
 // any case, so zero means that there was none.
 func (c *clock) isResumed() bool { return c.resumed.Elapsed != 0 }
@@ -43,8 +47,8 @@ const overtime = 5 * time.Second
 // errOutOfTime is why a run is ended whose search does not come to its end in time.
 var errOutOfTime = errors.New("the time is over: give the search more with --time")
 
-// whyInterrupted is the reason of a verdict when the context of a run has ended, which may take so
-// much time.
+// whyInterrupted is the reason of a verdict when the context of a run has ended. Most is the time
+// that the run was given.
 func whyInterrupted(run context.Context, most time.Duration) string {
 	if errors.Is(context.Cause(run), errOutOfTime) {
 		return fmt.Sprintf("the time of %v is over, in the middle of an execution", most)

@@ -114,7 +114,7 @@ const (
 // error ends the loop. Executors after the first are made later, unless haste is set.
 func (r *run) loop() error {
 	if most := r.options.Time; most > 0 {
-		left := most - r.clock.resumed.Elapsed + cmp.Or(r.options.overtime, overtime)
+		left := r.clock.leftOf(most) + cmp.Or(r.options.overtime, overtime)
 		defer time.AfterFunc(left, func() { r.end(errOutOfTime) }).Stop()
 	}
 	if ended, err := r.replayAsked(); err != nil || ended {
