@@ -78,36 +78,6 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	return result, nil
 }
 
-// nodesFlags are the flags that a check of several programs knows. Those about peers have no
-// meaning there, and what some others ask for it does not do. All of these are refused.
-var nodesFlags = map[string]bool{"config": true, "executions": true, "depth": true, "time": true,
-	"tags": true, "preempt-in": true, "races": true, "date": true, "verbose": true, "leaks": true,
-	"violations": true, "out": true, "out-dir": true, "unfold": true, "json": true, "sarif": true,
-	"junit": true, "github": true, "components": true}
-
-// nodesAdvice is what to do instead of a flag that is refused, or why it is not needed.
-var nodesAdvice = map[string]string{
-	"workers":      "; each node has one worker already",
-	"search":       "; nodes are always searched systematically",
-	"seed":         "; nothing is drawn at random",
-	"pct-depth":    "; nothing is drawn at random",
-	"preemptions":  ", and bound the search by --executions or --time",
-	"delays":       ", and bound the search by --executions or --time",
-	"faults":       ", and have a node close a connection, or exit, where it is to fail",
-	"early-timers": ", and have a node sleep where it is to be slow",
-	"shrink":       "; counterexamples of nodes are shown as they were found",
-	"run":          "; a check of nodes is not saved: give it more --time",
-}
-
-// NodesFlag is the error of a flag of tandem check that a check of several programs does not know;
-// nil: it knows it. To ignore a flag would give a verdict about something else.
-func NodesFlag(name string) error {
-	if nodesFlags[name] {
-		return nil
-	}
-	return fmt.Errorf("--%s cannot be used together with nodes: leave it out%s", name, nodesAdvice[name])
-}
-
 // nodesRefuse is the error of a configuration that has more than several programs can have yet. To
 // ignore a part of it would give a verdict about something else.
 func nodesRefuse(c configs.Config) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/nodeflags"
 	"github.com/tandem-mc/tandem/configs"
 )
 
@@ -164,7 +165,7 @@ func (f *oneCheck) runNodes(c *cobra.Command, config configs.Config, dir string,
 	}
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		if wrong == nil {
-			wrong = check.NodesFlag(flag.Name)
+			wrong = nodeflags.Refused(flag.Name)
 		}
 	})
 	if wrong != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/nodeflags"
 )
 
 // commands are all commands that tandem has, those of cobra too.
@@ -62,6 +64,19 @@ func TestHelp(t *testing.T) {
 					flag.Name, name)
 			}
 		})
+	}
+}
+
+// TestNodeFlags: what is said of a flag beside nodes is said of one that there is.
+func TestNodeFlags(t *testing.T) {
+	there := map[string]bool{}
+	for _, c := range commands() {
+		c.Flags().VisitAll(func(flag *pflag.Flag) { there[flag.Name] = true })
+	}
+	for _, name := range nodeflags.Names() {
+		if !there[name] {
+			t.Errorf("there is no flag --%s", name)
+		}
 	}
 }
 

@@ -1,0 +1,43 @@
+// Package nodeflags says which flags of tandem check a check of several programs knows.
+package nodeflags
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// known are the flags that a check of several programs takes into account. All others are refused:
+// those about peers mean nothing there, and what the rest asks for it does not do.
+var known = map[string]bool{"config": true, "executions": true, "depth": true, "time": true,
+	"tags": true, "preempt-in": true, "races": true, "date": true, "verbose": true, "leaks": true,
+	"violations": true, "out": true, "out-dir": true, "unfold": true, "json": true, "sarif": true,
+	"junit": true, "github": true, "components": true}
+
+// advice is what to do instead of a flag that is refused, or why it is not needed.
+var advice = map[string]string{
+	"workers":      "; each node has one worker already",
+	"search":       "; nodes are always searched systematically",
+	"seed":         "; nothing is drawn at random",
+	"pct-depth":    "; nothing is drawn at random",
+	"preemptions":  ", and bound the search by --executions or --time",
+	"delays":       ", and bound the search by --executions or --time",
+	"faults":       ", and have a node close a connection, or exit, where it is to fail",
+	"early-timers": ", and have a node sleep where it is to be slow",
+	"shrink":       "; counterexamples of nodes are shown as they were found",
+	"run":          "; a check of nodes is not saved: give it more --time",
+}
+
+// Refused is the error of a flag of tandem check that a check of several programs does not know;
+// nil: it knows it. To ignore a flag would give a verdict about something else.
+func Refused(name string) error {
+	if known[name] {
+		return nil
+	}
+	return fmt.Errorf("--%s cannot be used together with nodes: leave it out%s", name, advice[name])
+}
+
+// Names are the flags that are known, or refused with advice, in no order.
+func Names() []string {
+	return slices.AppendSeq(slices.Collect(maps.Keys(known)), maps.Keys(advice))
+}
