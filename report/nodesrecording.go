@@ -99,18 +99,7 @@ type nodesPart struct {
 
 // SaveNodes writes a recording as Save does.
 func SaveNodes(path string, r *NodesRecording) error {
-	err := r.validate()
-	var text []byte
-	if err == nil {
-		text, err = r.encode()
-	}
-	if err == nil {
-		err = writeAtomically(path, text)
-	}
-	if err != nil {
-		return fmt.Errorf("save recording %s: %w", path, err)
-	}
-	return nil
+	return save(path, r.validate, r.encode)
 }
 
 // LoadAny reads a recording of one program, or of several: the other result is nil. Errors are as
@@ -168,14 +157,7 @@ func (r *NodesRecording) encode() ([]byte, error) {
 	for i := range r.Events {
 		err = errors.Join(err, lines.Encode(nodesPart{Event: &r.Events[i]}))
 	}
-	if err == nil && text.Len() > maxRecording-1024 {
-		err = fmt.Errorf("%s, more than a recording may have", textutil.CountOf(text.Len(), "byte"))
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = lines.Encode(part{Sum: sumOf(text.Bytes())})
-	return text.Bytes(), err
+	return sealed(&text, err)
 }
 
 // decodeNodes reads what checkFrame has left of a file. An error names the line.

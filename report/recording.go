@@ -168,14 +168,20 @@ type header struct {
 // Save writes a recording to path, completely or not at all: a file that was there before is
 // replaced in one step. A recording that Load would refuse is an error.
 func Save(path string, r *Recording) error {
-	if err := r.validateFile(); err != nil {
-		return fmt.Errorf("save recording %s: %w", path, err)
+	return save(path, r.validateFile, func() ([]byte, error) { return encode(r) })
+}
+
+// save writes what is valid.
+func save(path string, validate func() error, encode func() ([]byte, error)) error {
+	err := validate()
+	var text []byte
+	if err == nil {
+		text, err = encode()
 	}
-	text, err := encode(r)
+	if err == nil {
+		err = writeAtomically(path, text)
+	}
 	if err != nil {
-		return fmt.Errorf("save recording %s: %w", path, err)
-	}
-	if err := writeAtomically(path, text); err != nil {
 		return fmt.Errorf("save recording %s: %w", path, err)
 	}
 	return nil
@@ -207,8 +213,7 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
-// encode is the text of a file. A text that Load would find too large is an error. The sum of the
-// last line fits into the 1024 bytes that are kept free.
+// encode is the text of a file.
 func encode(r *Recording) ([]byte, error) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
@@ -233,13 +238,20 @@ func encode(r *Recording) ([]byte, error) {
 		err = errors.Join(err, lines.Encode(part{LeftOut: &c.LeftOut}))
 	}
 	err = errors.Join(err, lines.Encode(part{Expect: &r.Expect}))
+	return sealed(&text, err)
+}
+
+// sealed is the text of a file with its last line, which is the sum. A text that Load would find
+// too large is an error: the sum fits into the 1024 bytes that are kept free. An error of the lines
+// before stays.
+func sealed(text *bytes.Buffer, err error) ([]byte, error) {
 	if err == nil && text.Len() > maxRecording-1024 {
 		err = fmt.Errorf("%s, more than a recording may have", textutil.CountOf(text.Len(), "byte"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = lines.Encode(part{Sum: sumOf(text.Bytes())})
+	err = json.NewEncoder(text).Encode(part{Sum: sumOf(text.Bytes())})
 	return text.Bytes(), err
 }
 
