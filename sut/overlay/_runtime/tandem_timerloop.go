@@ -170,10 +170,11 @@ func tandemTimersGoRound(pp *p) bool {
 	pp.timers.adjust(tandem.now, true) // what is set is then in order
 	pp.timers.unlock()
 	switch now := l.ticks; {
-	case beside && l.marked && l.isSame():
+	case l.marked && l.isSame():
+		if !beside {
+			return l.foundSame()
+		}
 		l.foundSameBesidePeers()
-	case l.marked && !beside && l.isSame():
-		return l.foundSame()
 	case l.leaping && now < l.before, l.marked && !l.leaping && now < l.next:
 	case l.leaping:
 		*l = tandemTimerLoop{tired: min(l.tired+1, 16), marks: l.marks}
