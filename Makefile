@@ -194,7 +194,7 @@ museum: setup build
 	$(GO) test -c -o bin/bychance.test ./examples/bychance
 	cd examples/museum && $(GO) test -v -count=1 -timeout 4h -run 'TestMuseum/$(RUN)' . \
 		$(if $(MOST),-most $(MOST)) $(if $(CHANCE),-chance $(CHANCE)) \
-		$(if $(FIXED),-fixed=false) $(if $(UPDATE),-update)
+		$(if $(filter no,$(FIXED)),-fixed=false) $(if $(UPDATE),-update)
 
 finders: setup build
 	$(GO) test ./examples/finders -run '^TestTable$$' -count=1 -v -timeout 2h -rows '$(or $(ROWS),.)' \

@@ -72,7 +72,8 @@ func count(directory string, arguments []string, runs int, most, patience time.D
 			counted.add(runOnce(binary, directory, arguments, patience))
 		}
 	}
-	return counted, inNetwork(config, run)
+	err = inNetwork(config, run)
+	return counted, err
 }
 
 // configOf is the configuration of a program, with its peers as they are without a checker: nobody
