@@ -12,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -86,9 +87,7 @@ func nodesRefuse(c configs.Config) error {
 		given bool
 	}{
 		{"peers", c.Group != nil}, {"args", len(c.Args) > 0},
-		{"faults", c.World.Faults > 0}, {"early_timers", c.World.EarlyTimers > 0},
-		{"peer_timers", c.World.PeerTimers > 0}, {"signals", len(c.World.Signals) > 0},
-		{"short_reads", c.World.ShortReads > 0}, {"short_writes", c.World.ShortWrites > 0},
+		{"early_timers", c.World.EarlyTimers > 0}, {"peer_timers", c.World.PeerTimers > 0},
 		{"bounds.preemptions", c.Bounds.Preemptions != nil}, {"bounds.delays", c.Bounds.Delays != nil},
 	} {
 		if part.given {
@@ -121,10 +120,14 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 	case model.Holds:
 		run.Reason = "every order of what the nodes do is covered"
 		run.Assumptions.Other = []string{
-			"a connect waits until the node listens; it is never refused",
+			"a connect waits until the node listens; only a fault refuses it",
 			"time passes only when no node can do anything else, and messages take none",
-			"a write arrives whole, and never waits for who reads",
+			"a write never waits for who reads",
 			"the network loses no connection, and no node crashes",
+		}
+		if w := c.Worker.Environment; w.Faults > 0 {
+			run.Assumptions.Other[3] = fmt.Sprintf("connections fail: at most %s at each node%s; no node "+
+				"crashes", textutil.CountOf(w.Faults, "time"), faultsIn(w))
 		}
 	}
 	return run

@@ -60,9 +60,11 @@ type NodeEvent struct {
 	Address string `json:"addr,omitempty"` // of a connect, a listen, and the close of a listener
 	Data    []byte `json:"data,omitempty"` // that is sent
 	// Taken is how many bytes of the connection were read by then. With End it is the end of the
-	// stream that is found.
+	// stream that is found; of a reset, that came before it.
 	Taken int  `json:"taken,omitempty"`
 	End   bool `json:"end,omitempty"`
+	// Failed says that the network has closed the connection.
+	Failed bool `json:"failed,omitempty"`
 	// Time is what the common clock shows when it has advanced, and Own says that a timer of the
 	// node itself is due then.
 	Time time.Duration `json:"time,omitempty"`
@@ -75,7 +77,8 @@ type NodeEvent struct {
 }
 
 // NodeEventKinds are the kinds of events. Names are part of the format.
-var NodeEventKinds = []string{"connect", "listen", "accept", "send", "receive", "shutdown", "close", "pass"}
+var NodeEventKinds = []string{"connect", "listen", "accept", "send", "receive", "shutdown", "close", "reset",
+	"pass"}
 
 // versionNodes is the format of recordings of several programs.
 const versionNodes = 3
@@ -241,14 +244,17 @@ func (r *NodesRecording) validateEvent(i int) error {
 		return fmt.Errorf("of event %d, with %d bytes at %v: want an earlier event, and nothing negative",
 			e.From, e.Taken, e.Time)
 	}
-	takes := e.Kind == "accept" || e.Kind == "receive"
+	takes := e.Kind == "accept" || e.Kind == "receive" || e.Kind == "reset"
 	if takes != (e.From > 0) || takes && r.Events[e.From-1].To != e.Node {
-		return fmt.Errorf("%s of event %d: only accept and receive are of an event, which is to the node",
-			e.Kind, e.From)
+		return fmt.Errorf("%s of event %d: only accept, receive and reset are of an event, which is to "+
+			"the node", e.Kind, e.From)
 	}
 	if len(e.Data) > 0 && e.Kind != "send" || e.Kind == "pass" && e.Time == 0 {
 		return fmt.Errorf("%s with %d bytes at %v: only send has some, and pass has a time", e.Kind,
 			len(e.Data), e.Time)
+	}
+	if e.Failed && e.Kind != "close" {
+		return fmt.Errorf("%s that the network does: only a close can be that", e.Kind)
 	}
 	return nil
 }

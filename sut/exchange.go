@@ -45,6 +45,9 @@ func readInput(s *abi.Shared) (model.Input, error) {
 		if h.Connection > 1<<31-1 {
 			return model.Input{}, damage("a request is for connection %d", h.Connection)
 		}
+		if h.Kind == abi.ExchangeClose {
+			in.Failed, in.Silent = h.Name > 0, h.Name > 1
+		}
 	case abi.ExchangePass:
 		if h.Connection != 0 || h.Length != 0 {
 			return model.Input{}, damage("that time passes has connection %d and %d bytes", h.Connection,

@@ -26,6 +26,7 @@ const (
 const (
 	Receive Kind = Kinds + iota // read Data on Conn; without Data, the end of the stream
 	Accept                      // accept Conn, which was opened before
+	Broken                      // Conn is reset by the other end: not an input, but noted among these
 )
 
 var kindNames = [Kinds]string{
@@ -40,6 +41,8 @@ func (k Kind) String() string {
 		return "receive"
 	case Accept:
 		return "accept"
+	case Broken:
+		return "reset"
 	}
 	if k < Kinds && kindNames[k] != "" {
 		return kindNames[k]
@@ -80,6 +83,10 @@ type Input struct {
 	// the goroutine opens this connection. Each connection then has a tree of its own in the I/O
 	// cache, which this name finds.
 	Name string `json:"-"`
+	// Failed says, of a Close, that a fault of the network is why. Peers cannot tell. Silent says
+	// that nothing gets through any more, this included. Only the exploration of several programs
+	// is told of it.
+	Failed, Silent bool `json:"-"`
 }
 
 // Once is Input.Most of a Pass to the first timer of the peers.

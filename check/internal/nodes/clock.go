@@ -51,6 +51,9 @@ func (n *environment) pass(most time.Duration, a *model.Answer) {
 	n.forced = true
 	n.deliver(&a.Reaction)
 	n.forced = false
+	if !a.Shows() {
+		n.breakAll(&a.Reaction)
+	}
 	if a.Shows() {
 		a.Again = true
 		return
@@ -126,6 +129,14 @@ func (n *environment) waitsFor(log *sut.Log) skeleton.Label {
 		return Event{Kind: model.Pass, Time: n.due}
 	}
 	return nil
+}
+
+// waiting says whether the node is a server that waits for others. That counts as an end, but its
+// process is still there, and so are its connections.
+func (n *environment) waiting(log *sut.Log) bool {
+	return log.Outcome == sut.Completed && slices.ContainsFunc(log.Events, func(e sut.Event) bool {
+		return e.Kind == sut.Pending && e.Operation == sut.Accept
+	})
 }
 
 // tick is a system after the next advance of the clock, in which all nodes take part that are still

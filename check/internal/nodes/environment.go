@@ -47,6 +47,8 @@ type conn struct {
 	taken    int  // bytes
 	arrived  int  // bytes
 	ended    bool // the end of the stream has arrived
+	accepted bool // or opened by the node
+	broken   bool // a reset has arrived
 	inFlight []chunk
 }
 
@@ -81,7 +83,7 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 		}
 		n.dialled++
 		id := fmt.Sprintf("%s#%d", n.net.names[n.node], n.dialled)
-		a.Conn = n.open(&conn{id: id, other: to})
+		a.Conn = n.open(&conn{id: id, other: to, accepted: true})
 		n.make(skeleton.Event{Label: Event{Kind: model.Connect, Conn: id, Address: in.Addr}, To: to})
 	case model.Send, model.Shutdown, model.Close:
 		n.give(in)
@@ -148,12 +150,15 @@ func (n *environment) give(in model.Input) {
 		return
 	}
 	to := c.other
-	if c.id == "" {
+	if c.id == "" || in.Silent {
 		to = skeleton.Nobody
 	}
 	c.closed = in.Kind == model.Close
 	c.sent.add(append([]byte(in.Kind.String()), in.Data...))
 	label := Event{Kind: in.Kind, Conn: c.id, Address: c.address, Sent: c.sent}
+	if c.closed && c.id != "" {
+		label.Taken, label.Unaccepted, label.Failed = c.taken, !c.accepted, in.Failed
+	}
 	n.net.data[label] = slices.Clone(in.Data)
 	n.make(skeleton.Event{Label: label, To: to})
 }
@@ -167,7 +172,7 @@ func (n *environment) take(in model.Input) {
 	if c.taken += len(in.Data); in.Kind == model.Accept {
 		e.Label = Event{Kind: model.Accept, Conn: c.id}
 		e.From, e.Got = c.inFlight[0].send.Name, c.inFlight[0].send.Label
-		c.inFlight = c.inFlight[1:]
+		c.inFlight, c.accepted = c.inFlight[1:], true
 		n.make(e)
 		return
 	}
@@ -195,7 +200,7 @@ func (n *environment) take(in model.Input) {
 // connection.
 func (n *environment) deliver(r *model.Reaction) {
 	for progress := true; progress && n.deviation < 0; {
-		progress = false
+		progress = n.breaksNext(r)
 		for i := range n.arrivals {
 			if !n.done[i] && n.arrives(&n.arrivals[i], r) {
 				n.done[i], progress = true, true
@@ -215,18 +220,29 @@ func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
 	if sent.Kind == model.Connect {
 		return n.opened(a, r)
 	}
-	at := slices.IndexFunc(n.conns, func(c *conn) bool { return c.id == sent.Conn })
-	if at < 0 || n.waits(a.Send, model.Receive) || !n.first(a) {
+	at := n.connOf(sent.Conn)
+	if at < 0 || n.waits(a.Send, model.Receive) || !n.first(a) || n.breaks(a, n.made) {
 		return false
 	}
-	c, d := n.conns[at], model.Delivery{Conn: at}
+	n.enter(a, at, r)
+	return true
+}
+
+// connOf is the number of a connection; -1: it is not there yet.
+func (n *environment) connOf(id string) int {
+	return slices.IndexFunc(n.conns, func(c *conn) bool { return c.id == id })
+}
+
+// enter has what was sent on a connection be there.
+func (n *environment) enter(a *skeleton.Arrival, at int, r *model.Reaction) {
+	sent, c, d := did(&a.Send), n.conns[at], model.Delivery{Conn: at}
 	k := chunk{send: a.Send}
 	if sent.Kind == model.Send {
 		d.Data = n.net.data[sent]
 		c.arrived += len(d.Data)
 		k.end = c.arrived
 	} else if d.End, k.last = model.EOF, true; c.ended {
-		return true // shut down before, and now closed
+		return // shut down before, and now closed
 	} else {
 		c.ended = true
 	}
@@ -234,7 +250,6 @@ func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
 	if !c.closed {
 		r.Deliveries = append(r.Deliveries, d)
 	}
-	return true
 }
 
 // first says whether the arrival is the next one of its stream: all that the same node has sent on
@@ -295,6 +310,9 @@ func (n *environment) waits(send skeleton.Event, kind model.Kind) bool {
 				continue
 			}
 			return send.N > e.From.N && !n.forced
+		} else if takes.Kind == model.Broken && takes.Conn == id && kind == model.Receive {
+			// All that was sent comes before a reset, and the end of the stream may.
+			return did(&send).Kind == model.Close && !takes.End
 		}
 	}
 	// A node that ends closes what it has not accepted. So the script may have such a connection.

@@ -19,10 +19,13 @@ type Event struct {
 	// Sent is, of a Send, a Shutdown and a Close, the hash of all that was sent on the connection,
 	// this included.
 	Sent Hash
-	// Taken is, of a Receive, how many bytes of the connection were read by then. With End it has
-	// found the end of the stream instead.
+	// Taken is, of a Receive and a Close, how many bytes of the connection were read by then. With
+	// End a Receive has found the end of the stream instead, and a Broken comes after that.
 	Taken int
 	End   bool
+	// Unaccepted says, of a Close, that the connection was never accepted, and Failed that the
+	// network has closed it.
+	Unaccepted, Failed bool
 	// Time is, of a Pass, what the common clock shows then. Own says that a timer of the node is
 	// due.
 	Time time.Duration
@@ -31,8 +34,8 @@ type Event struct {
 
 // Key implements skeleton.Label.
 func (e Event) Key() string {
-	return fmt.Sprintf("%d %q %q %x %d %t %d %t", e.Kind, e.Conn, e.Address, e.Sent, e.Taken, e.End,
-		e.Time, e.Own)
+	return fmt.Sprintf("%d %q %q %x %d %t %t %t %d %t", e.Kind, e.Conn, e.Address, e.Sent, e.Taken, e.End,
+		e.Unaccepted, e.Failed, e.Time, e.Own)
 }
 
 // did is what an event of a node is.

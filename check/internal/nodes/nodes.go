@@ -344,14 +344,6 @@ func (x *explorer) interrupted() error {
 	return err
 }
 
-// waiting says whether the node is a server that waits for others. That counts as an end, but its
-// process is still there, and so are its connections.
-func (n *environment) waiting(log *sut.Log) bool {
-	return log.Outcome == sut.Completed && slices.ContainsFunc(log.Events, func(e sut.Event) bool {
-		return e.Kind == sut.Pending && e.Operation == sut.Accept
-	})
-}
-
 // extend runs a node until it has made some events, and then as far as it comes.
 //
 // Two executions that make the same events may differ inside, so that one goes on where the other
@@ -441,7 +433,7 @@ func (x *explorer) explore(item skeleton.Item) error {
 	if x.enough() {
 		return errEnough
 	}
-	e.Branches = append(e.Branches, x.reorder(item)...)
+	e.Branches = append(append(e.Branches, x.reorder(item)...), resets(x.net, item)...)
 	x.system.Explored(item.Key, e)
 	if err := x.confirm(); err != nil || !x.enough() {
 		return err

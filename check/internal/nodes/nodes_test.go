@@ -203,8 +203,8 @@ func TestPartOfStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is closed with something unread may be reset.
-	if !strings.Contains(r.Reason, "can close") || r.Counts.Skeletons != 2 {
+	// What is closed with something unread is reset, but the other node does nothing with it then.
+	if r.Verdict != model.Holds || r.Counts.Skeletons != 2 {
 		t.Errorf("%v, %s, %+v", r.Verdict, r.Reason, r.Counts)
 	}
 }
@@ -227,8 +227,6 @@ func TestLimits(t *testing.T) {
 		a, b   []string
 		reason string
 	}{
-		{[]string{"dial :7301", "write x", "write y"}, []string{"listen :7301", "accept", "read 1"},
-			"node b can close connection a#1"},
 		{[]string{"listen :7300", "accept", "dial :7301"}, []string{"listen :7301", "accept", "dial :7300"},
 			"nodes a and b listen, and nobody connects to them"},
 	} {

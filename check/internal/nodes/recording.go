@@ -62,7 +62,8 @@ func recordedEvents(g skeleton.Global, net *network) (list []report.NodeEvent) {
 		numbers[e.Name] = i + 1
 		list = append(list, report.NodeEvent{
 			Node: p.node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.data[d],
-			Taken: d.Taken, End: d.End, Time: d.Time, Own: d.Own, To: e.To + 1, From: numbers[e.From],
+			Taken: d.Taken, End: d.End, Failed: d.Failed, Time: d.Time, Own: d.Own,
+			To: e.To + 1, From: numbers[e.From],
 		})
 	}
 	return list
@@ -71,7 +72,7 @@ func recordedEvents(g skeleton.Global, net *network) (list []report.NodeEvent) {
 // kinds are those of events, by their names in files, which are those of report.NodeEventKinds.
 var kinds = map[string]model.Kind{"connect": model.Connect, "listen": model.Listen,
 	"accept": model.Accept, "send": model.Send, "receive": model.Receive, "shutdown": model.Shutdown,
-	"close": model.Close, "pass": model.Pass}
+	"close": model.Close, "reset": model.Broken, "pass": model.Pass}
 
 // skeletonOf is the inverse of recordedEvents. Hashes are made anew, of what the file has. Whatever
 // a file has that nodes do not do shows when they are run.
@@ -82,20 +83,28 @@ func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[Event][]byte) 
 		node int
 		conn string
 	}
-	sent := map[stream]Hash{}
+	sent, taken, open := map[stream]Hash{}, map[stream]int{}, map[stream]bool{}
 	names := make([]skeleton.Name, len(rec.Events))
 	for i := range rec.Events {
 		r := &rec.Events[i]
 		c := r.Node - 1
+		at := stream{c, r.Conn}
 		label := Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken, End: r.End,
-			Time: r.Time, Own: r.Own}
+			Failed: r.Failed, Time: r.Time, Own: r.Own}
 		switch label.Kind {
+		case model.Connect, model.Accept:
+			open[at] = true
+		case model.Receive:
+			taken[at] = max(taken[at], r.Taken)
 		case model.Send, model.Shutdown, model.Close:
-			h := sent[stream{c, r.Conn}]
+			h := sent[at]
 			h.add(append([]byte(r.Kind), r.Data...))
 			label.Sent = h
 			if r.Conn != "" { // each listener begins anew
-				sent[stream{c, r.Conn}] = h
+				sent[at] = h
+			}
+			if label.Kind == model.Close && r.Conn != "" {
+				label.Taken, label.Unaccepted = taken[at], !open[at]
 			}
 			data[label] = r.Data
 		}

@@ -16,6 +16,7 @@ import (
 func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 	script := item.Local.Events
 	taken := map[string]int{} // bytes of each connection, before the event
+	broken := map[string]bool{}
 	ticks := 0
 	for k := range script {
 		e := script[k]
@@ -41,9 +42,11 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 			}
 		// Each send that the read takes may have been the last one that had arrived. And what the
 		// other node can have sent by then may have arrived, too: who reads little cannot take it.
+		case model.Broken:
+			broken[now.Conn] = true
 		case model.Receive:
-			if now.End {
-				continue
+			if now.End || broken[now.Conn] {
+				continue // all that was sent is there
 			}
 			end, sends := 0, x.stream(item.Arrivals, now.Conn)
 			for i, a := range sends {

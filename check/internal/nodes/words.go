@@ -55,6 +55,15 @@ func words(net *network, e *skeleton.Event) string {
 		return "listens at " + d.Address
 	case model.Shutdown:
 		return "shuts down " + d.Conn
+	case model.Close:
+		switch {
+		case d.Failed && e.To == skeleton.Nobody:
+			return "gets nothing through " + d.Conn + " any more, a fault of the network"
+		case d.Failed:
+			return "loses " + d.Conn + ", a fault of the network"
+		}
+	case model.Broken:
+		return "finds " + d.Conn + " reset by " + net.names[e.From.Component]
 	case model.Pass:
 		return "has the time " + clockText(d.Time)
 	}

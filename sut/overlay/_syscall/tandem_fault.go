@@ -33,6 +33,16 @@ func (e *tandemEndpoint) fail(op uint8, fault uint32) {
 		}
 		e.foreign = false
 		tandemCloseForeign(e)
+	} else if tandemTellsTaken() {
+		e.tellClosed(op, closedBySilence)
 	}
 	e.refresh()
 }
+
+// Why a connection is closed, for the checker. After a silence it is only told if it wants to know
+// more than a peer can: nothing is to get through then, not even the end of the program.
+const (
+	closedByProgram = iota
+	closedByFault
+	closedBySilence
+)

@@ -298,7 +298,16 @@ func tandemCloseForeign(e *tandemEndpoint) {
 	if e.mute && e.foreign { // not for a failure that the peer sees
 		return
 	}
-	_, _, deliveries, data := tandemExchange(exchangeClose, e.number, nil, 0, nil)
-	tandemInput(opSocketClose, e.outQueue(), e.number, nil)
-	tandemDeliver(opSocketClose, deliveries, data)
+	why := uint64(closedByProgram)
+	if !e.foreign {
+		why = closedByFault
+	}
+	e.tellClosed(opSocketClose, why)
+}
+
+// tellClosed tells the checker that a connection is closed, and why.
+func (e *tandemEndpoint) tellClosed(op uint8, why uint64) {
+	_, _, deliveries, data := tandemExchange(exchangeClose, e.number, nil, why, nil)
+	tandemInput(op, e.outQueue(), e.number, nil)
+	tandemDeliver(op, deliveries, data)
 }

@@ -12,7 +12,7 @@ import (
 var known = map[string]bool{"config": true, "executions": true, "depth": true, "time": true,
 	"tags": true, "preempt-in": true, "races": true, "date": true, "verbose": true, "leaks": true,
 	"violations": true, "out": true, "out-dir": true, "unfold": true, "json": true, "sarif": true,
-	"junit": true, "github": true, "components": true}
+	"junit": true, "github": true, "components": true, "faults": true}
 
 // advice is what to do instead of a flag that is refused, or why it is not needed.
 var advice = map[string]string{
@@ -22,7 +22,6 @@ var advice = map[string]string{
 	"pct-depth":    "; nothing is drawn at random",
 	"preemptions":  ", and bound the search by --executions or --time",
 	"delays":       ", and bound the search by --executions or --time",
-	"faults":       ", and have a node close a connection, or exit, where it is to fail",
 	"early-timers": ", and have a node sleep where it is to be slow",
 	"shrink":       "; counterexamples of nodes are shown as they were found",
 	"run":          "; a check of nodes is not saved: give it more --time",

@@ -3,10 +3,13 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -44,6 +47,18 @@ func main() {
 		case "read":
 			size, _ := strconv.Atoi(with)
 			n, err = conn.Read(make([]byte, size))
+		case "read-not":
+			if got := whatRead(conn); got == with {
+				panic("the read: " + got)
+			}
+		case "expect": // or leave it at that
+			if whatRead(conn) != with {
+				return
+			}
+		case "write-not":
+			if got := whatWritten(conn); got == with {
+				panic("the write: " + got)
+			}
 		case "not":
 			if strconv.Itoa(n) == with {
 				panic("read " + with + " bytes")
@@ -67,6 +82,32 @@ func main() {
 			panic(err)
 		}
 	}
+}
+
+// whatRead says what a read comes to.
+func whatRead(conn net.Conn) string {
+	n, err := conn.Read(make([]byte, 9))
+	switch {
+	case n > 0:
+		return "data"
+	case err == io.EOF:
+		return "end"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "reset"
+	}
+	panic(err)
+}
+
+// whatWritten says what a write comes to.
+func whatWritten(conn net.Conn) string {
+	_, err := conn.Write([]byte("w"))
+	switch {
+	case err == nil:
+		return "done"
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
+		return "failed"
+	}
+	panic(err)
 }
 
 func seconds(text string) time.Duration {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -16,9 +17,10 @@ import (
 //
 // A step is a write of a letter, or a read of up to some bytes: wx, r1, r9. With a number of
 // milliseconds it is a sleep, a read with a deadline, two writes with a ticker, or a select of a
-// timer and what was read: s8, d8, k8, o8. What takes too long counts as the letter t. In the end, all
-// that was read must not be NOT. Errors of connections are no failures: they end a read, or lose a
-// write.
+// timer and what was read: s8, d8, k8, o8. What takes too long counts as the letter t. W and R are a
+// write and a read that notice errors, which count as letters: e for the end of the stream, r for a
+// reset, and p for a write that fails. In the end, all that was read must not be NOT. Other errors
+// of connections are no failures: they end a read, or lose a write.
 func together(scripts [][]string) {
 	l, err := net.Listen("tcp", "127.0.0.1:7300")
 	if err != nil {
@@ -87,6 +89,19 @@ func do(conn net.Conn, step string) string {
 	switch step[0] {
 	case 'w':
 		conn.Write([]byte(step[1:]))
+	case 'W':
+		if whatWritten(conn) == "failed" {
+			return "p"
+		}
+	case 'R':
+		switch n, err := conn.Read(b); {
+		case n > 0:
+			return string(b[:n])
+		case err == io.EOF:
+			return "e"
+		default:
+			return "r"
+		}
 	case 's':
 		time.Sleep(long)
 	case 'r':

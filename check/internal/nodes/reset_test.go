@@ -1,0 +1,128 @@
+package nodes
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// TestResets: what a node finds whose connection the other one closes, and what it never finds. The
+// nodes do not expect one of the ends of a read, or of a write.
+func TestResets(t *testing.T) {
+	program := build(t, "./testdata/script")
+	for _, c := range []struct {
+		name           string
+		client, server []string
+		can            []string // of those that the client does not expect
+	}{
+		{"nothing is read", []string{"write x", "read-not"}, nil, []string{"end", "reset"}},
+		{"all is read", []string{"write x", "read-not"}, []string{"read 1"}, []string{"end"}},
+		// What was sent before the reset can be read.
+		{"an answer to a part", []string{"write x", "write y", "read-not"},
+			[]string{"read 1", "write z"}, []string{"data"}},
+		{"after the answer", []string{"write x", "write y", "read 1", "read-not"},
+			[]string{"read 1", "write z"}, []string{"end", "reset"}},
+		// The first write after the close is sent, and answered by a reset.
+		{"the first write", []string{"write-not"}, nil, []string{"done"}},
+		{"the second write", []string{"write x", "write-not"}, nil, []string{"done", "failed"}},
+		{"writes after the end", []string{"read-not data", "write x", "write-not"}, nil,
+			[]string{"done", "failed"}},
+		{"reads after a write after the end", []string{"read-not data", "write x", "read-not"}, nil,
+			[]string{"end"}},
+		// Before time passes, all arrives.
+		{"it had arrived", []string{"write x", "read-not"}, []string{"sleep 1"}, []string{"reset"}},
+		{"it has come back", []string{"sleep 1", "write x", "sleep 1", "write-not"}, nil,
+			[]string{"failed"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			last := len(c.client) - 1
+			all := []string{"data", "end", "reset"}
+			if c.client[last] == "write-not" {
+				all = []string{"done", "failed"}
+			}
+			var can []string
+			for _, unexpected := range all {
+				client := append([]string{"dial :7301"}, c.client[:last]...)
+				nodes := scriptedNodes(program, append(client, c.client[last]+" "+unexpected),
+					append([]string{"listen :7301", "accept"}, c.server...))
+				r, err := Run(t.Context(), Config{Nodes: nodes})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Verdict == model.Unknown {
+					t.Fatalf("not %s: %s", unexpected, r.Reason)
+				}
+				if v := r.Violation(); v != nil {
+					can = append(can, unexpected)
+					again, err := Replay(t.Context(), programsOf(nodes), throughFile(t, v.Recording), 3)
+					if err != nil || again.Violation == nil {
+						t.Errorf("not %s: %s; %+v, %v", unexpected, v.Unrecorded, again, err)
+					}
+				}
+			}
+			if !slices.Equal(can, c.can) {
+				t.Errorf("the client finds %q, want %q", can, c.can)
+			}
+		})
+	}
+}
+
+// TestNotAcceptedIsReset: a connection that nobody accepts has no end, when its server is gone.
+func TestNotAcceptedIsReset(t *testing.T) {
+	for unexpected, want := range map[string]model.Verdict{"end": model.Holds, "reset": model.Violated} {
+		client := []string{"dial :7300", "read-not " + unexpected}
+		r, err := scripted(t, []string{"listen :7300", "accept", "write x"}, client, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != want {
+			t.Errorf("nobody expects %s: %v, %s", unexpected, r.Verdict, r.Reason)
+		}
+	}
+}
+
+// TestResetsTogether: what random nodes come to in one program, they come to as nodes. In one
+// program nothing is under way, so a reset is never late, and nodes find more.
+func TestResetsTogether(t *testing.T) {
+	const most = 3000
+	program := build(t, "./testdata/script")
+	count := map[model.Verdict]int{}
+	for seed := uint64(0); count[model.Violated] < 15; seed++ {
+		scripts := resettingScripts(rand.New(rand.NewPCG(seed, 4)))
+		want, ended := runTogether(t, program, scripts, most)
+		if !ended {
+			continue
+		}
+		r, err := Run(t.Context(), Config{Executions: 20 * most, Nodes: randomNodes(program, scripts)})
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
+		}
+		if v := r.Violation(); v != nil && v.Recording == nil {
+			t.Fatalf("seed %d: all nodes together do not have it: %s\n%q", seed, v.Unrecorded, scripts)
+		}
+		if want == model.Violated && r.Verdict != want || r.Verdict == model.Unknown {
+			t.Fatalf("seed %d: as nodes %v (%s), together %v\n%q", seed, r.Verdict, r.Reason, want, scripts)
+		}
+		count[want]++
+	}
+	t.Log(count)
+}
+
+// resettingScripts are random ones of a server and a client who notice how connections end.
+func resettingScripts(r *rand.Rand) (scripts []string) {
+	for _, role := range []string{"serve c", "dial"} {
+		list := []string{role}
+		for range r.IntN(3) {
+			list = append(list, []string{"W", "R", "r1", "W"}[r.IntN(4)])
+		}
+		var not strings.Builder
+		for range 1 + r.IntN(2) {
+			not.WriteByte("wepr"[r.IntN(4)])
+		}
+		scripts = append(scripts, strings.Join(append(list, not.String()), " "))
+	}
+	return scripts
+}
