@@ -29,10 +29,10 @@ func (f *byteForm) addFrom(s *state, parent space.Ref, _ uint8) (at space.Ref, i
 
 func (f *byteForm) origin(space.Ref) uint8 { return 0 }
 
-// Freeze has nothing to do: bytes are expanded in full.
-func (f *byteForm) Freeze() {}
-
 func (f *byteForm) look(at space.Ref, s *state) { f.config.unpack(s, f.State(at)) }
+
+// cut leaves a part whole: there are many shards, and only some places are those of states.
+func (f *byteForm) cut(parts []part, whole part) []part { return append(parts, whole) }
 
 func (f *byteForm) each(shard int, from, end uint64) iter.Seq[space.Ref] {
 	return func(yield func(space.Ref) bool) {

@@ -67,8 +67,8 @@ type Progress struct {
 	Bytes       int64 // of the visited states
 }
 
-// shards is into how many parts the visited states are divided. With few parts, workers wait for
-// each other; with many, their batches do not stay in the cache of a processor.
+// shards is into how many parts states that are bytes are divided. With few parts, workers wait for
+// each other.
 func (c *Config) shards() int {
 	if c.Workers > 1 {
 		return min(8*c.Workers, 64)

@@ -3,7 +3,7 @@ package global
 import (
 	"errors"
 	"runtime"
-	"slices"
+	"sync"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 )
@@ -42,21 +42,45 @@ const muchGarbage = 64 << 20
 // conversion takes states from one form to another.
 type conversion struct {
 	from, to form
-	// places are where states are now, by shard and number; None if they are not there yet.
+	// places are where states are now, by shard and number; None if they are not there yet. Nil:
+	// all are where they were.
 	places [][]space.Ref
 	state  state
 }
 
-// convert takes all visited states to a form that is wide enough. States before the present level,
-// those of the level, and those of the next stay apart. With one shard all stay in their order.
-func convert(s *search, reason error) (*conversion, error) {
-	c := &conversion{from: s.form, to: widerForm(s, reason)}
-	if to, ok := c.to.(ofWords); ok {
-		states, _ := c.from.Size()
-		to.Reserve(states)
+// convert takes all visited states to a form that is wide enough.
+func convert(s *search, reason error) (c *conversion, err error) {
+	c = &conversion{from: s.form, to: widerForm(s, reason)}
+	from, _ := c.from.(ofWords)
+	if to, ok := c.to.(ofWords); ok && from != nil {
+		err = recodeAll(from, to)
+	} else {
+		err = c.takeAll(s)
 	}
-	shards := s.form.Shards()
-	ends := make([]uint64, shards)
+	if err != nil {
+		return nil, err
+	}
+	s.form = c.to
+	if _, bytes := c.from.Size(); bytes > muchGarbage {
+		c.from = nil
+		runtime.GC()
+	}
+	return c, nil
+}
+
+// now is where a state is now.
+func (c *conversion) now(at space.Ref) space.Ref {
+	if c.places == nil {
+		return at
+	}
+	shard, n := c.from.Split(at)
+	return c.places[shard][n]
+}
+
+// takeAll takes one state after the other. States before the present level, those of the level, and
+// those of the next stay apart. With one shard all stay in their order.
+func (c *conversion) takeAll(s *search) error {
+	ends := make([]uint64, c.from.Shards())
 	for shard := range ends {
 		ends[shard] = s.form.End(shard)
 		c.places = append(c.places, make([]space.Ref, ends[shard]))
@@ -65,30 +89,35 @@ func convert(s *search, reason error) (*conversion, error) {
 		}
 	}
 	// Where a part begins is where the one before it has ended.
-	from := make([]uint64, shards)
-	levels := append(slices.Clone(s.before), s.levelEnd, ends)
+	from := make([]uint64, len(ends))
+	isDepthFirst := s.levelEnd == nil
+	levels := append(s.before, s.levelEnd, ends)
 	for i, end := range levels {
 		// A depth-first search has no levels.
 		for shard := range end {
 			for n := from[shard]; n < end[shard]; n++ {
-				if _, err := c.place(s.form.Join(shard, n)); err != nil {
-					return nil, err
+				if _, err := c.place(c.from.Join(shard, n)); err != nil {
+					return err
 				}
 			}
 		}
-		for shard := range end {
-			from[shard], end[shard] = end[shard], c.to.End(shard)
-		}
-		if i == len(s.before)-1 { // that is where the present level begins
-			copy(s.levelStart, end)
+		copy(from, end)
+		levels[i] = nil
+		for shard := range c.to.Shards() {
+			levels[i] = append(levels[i], c.to.End(shard))
 		}
 	}
-	s.form = c.to
-	if _, bytes := c.from.Size(); bytes > muchGarbage {
-		c.from = nil
-		runtime.GC()
+	if isDepthFirst {
+		return nil
 	}
-	return c, nil
+	// The present level begins where the one before it ends.
+	last := len(s.before)
+	s.before, s.levelEnd = levels[:last:last], levels[last]
+	s.levelStart = make([]uint64, c.to.Shards())
+	if last > 0 {
+		copy(s.levelStart, s.before[last-1])
+	}
+	return nil
 }
 
 // place returns where a state is now. The state that it was reached from is taken before it.
@@ -109,14 +138,8 @@ func (c *conversion) place(at space.Ref) (space.Ref, error) {
 	return now, err
 }
 
-// take takes one state. Vectors are not taken apart.
+// take takes one state.
 func (c *conversion) take(at, parent space.Ref) (now space.Ref, err error) {
-	from, _ := c.from.(ofWords)
-	if to, ok := c.to.(ofWords); ok {
-		v, node := from.words(at)
-		v = recode(from.shapeOf(), to.shapeOf(), &v)
-		return to.addWords(&v, parent, node)
-	}
 	c.from.look(at, &c.state)
 	now, _, err = c.to.add(&c.state, parent)
 	return now, err
@@ -124,11 +147,54 @@ func (c *conversion) take(at, parent space.Ref) (now space.Ref, err error) {
 
 // ofWords is a form of vectors, of whatever width.
 type ofWords interface {
+	form
 	shapeOf() *shape
 	Reserve(states int)
-	// words returns a state, and which node has led to it.
-	words(at space.Ref) (v widest, node uint8)
-	addWords(v *widest, parent space.Ref, node uint8) (space.Ref, error)
+	// read reads states of a shard, from a place on.
+	read(list []visited, shard int, from uint64)
+	// put adds such states, which are all new, to a shard. Goroutines may call it for a shard each.
+	put(list []visited, shard int) error
+}
+
+// visitedTogether is how many states are read at once, and put in.
+const visitedTogether = 64
+
+// visited is a state with where it comes from.
+type visited struct {
+	words  widest
+	parent space.Ref
+	node   uint8
+}
+
+// recodeAll takes all states from one form of vectors to another. Vectors are not taken apart, and
+// all states stay where they are.
+func recodeAll(from, to ofWords) error {
+	states, _ := from.Size()
+	to.Reserve(states)
+	errs := make([]error, from.Shards())
+	var done sync.WaitGroup
+	for shard := range errs {
+		done.Go(func() { errs[shard] = recodeShard(from, to, shard) })
+	}
+	done.Wait()
+	return errors.Join(errs...)
+}
+
+// recodeShard takes the states of one shard.
+func recodeShard(from, to ofWords, shard int) error {
+	list := make([]visited, visitedTogether)
+	a, b := from.shapeOf(), to.shapeOf()
+	for n, end := uint64(0), from.End(shard); n < end; n += uint64(len(list)) {
+		list = list[:min(uint64(len(list)), end-n)]
+		from.read(list, shard, n)
+		for i := range list {
+			list[i].words = recode(a, b, &list[i].words)
+		}
+		if err := to.put(list, shard); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // widest is a vector of any width; words that it does not have are zero.

@@ -123,12 +123,12 @@ func (s *search) depthFirst(w *worker) error {
 			}
 			stack = append(stack, top)
 			for i := range stack {
-				stack[i].at = c.places[0][stack[i].at]
+				stack[i].at = c.now(stack[i].at)
 			}
 			known := depths
 			depths = map[space.Ref]int{}
 			for at, depth := range known {
-				depths[c.places[0][at]] = depth
+				depths[c.now(at)] = depth
 			}
 			x = s.form.newExpands(w)
 			continue

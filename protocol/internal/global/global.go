@@ -75,8 +75,6 @@ type form interface {
 	Split(at space.Ref) (shard int, place uint64)
 	Join(shard int, place uint64) space.Ref
 	Parent(at space.Ref) space.Ref
-	// Freeze is called before each level.
-	Freeze()
 	Size() (states int, bytes int64)
 	add(s *state, parent space.Ref) (at space.Ref, isNew bool, err error)
 	look(at space.Ref, s *state)
@@ -84,6 +82,8 @@ type form interface {
 	// remember it: it only saves steps.
 	addFrom(s *state, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error)
 	origin(at space.Ref) (node uint8)
+	// cut appends the parts of a part of a level that workers are to expand at a time.
+	cut(parts []part, whole part) []part
 	// each visits the states of a shard between two places.
 	each(shard int, from, end uint64) iter.Seq[space.Ref]
 	// newExpands has a worker expand states.
@@ -126,7 +126,7 @@ func Search(c Config) (*Result, error) {
 // begin visits the states in which a run may begin. The reason is why it has to begin again.
 func (s *search) begin(reason error) (*worker, error) {
 	s.form, s.starts = widerForm(s, reason), nil
-	w := s.newWorker()
+	w := s.newWorker(0)
 	err := w.first()
 	if err == nil && s.From != nil {
 		err = s.From(s.restore)
@@ -179,12 +179,7 @@ func (s *search) breadthFirst() error {
 		s.beginLevel()
 	}
 	for workers := s.newWorkers(); ; s.depth++ {
-		var level []part
-		for shard, start := range s.levelStart {
-			if end := s.levelEnd[shard]; start < end {
-				level = append(level, part{shard, start, end})
-			}
-		}
+		level := s.parts()
 		if len(level) == 0 {
 			s.depth--
 			return nil
@@ -196,7 +191,6 @@ func (s *search) breadthFirst() error {
 			return err
 		}
 		s.keep(false)
-		s.form.Freeze()
 		s.expandLevel(workers, level)
 		if s.ended.Load() && !isNarrow(s.err) {
 			if s.reason != "" {
@@ -221,6 +215,16 @@ func (s *search) breadthFirst() error {
 	}
 }
 
+// parts are those of the present level.
+func (s *search) parts() (level []part) {
+	for shard, start := range s.levelStart {
+		if end := s.levelEnd[shard]; start < end {
+			level = s.form.cut(level, part{shard, start, end})
+		}
+	}
+	return level
+}
+
 // nextLevel begins a level with all that was reached, and keeps where the one before has ended.
 func (s *search) nextLevel() {
 	s.before = append(s.before, slices.Clone(s.levelEnd))
@@ -235,8 +239,8 @@ func (s *search) beginLevel() {
 }
 
 // newWorker returns a worker that has seen nothing of the table.
-func (s *search) newWorker() *worker {
-	w := &worker{search: s, named: map[string]bool{}}
+func (s *search) newWorker(number int) *worker {
+	w := &worker{search: s, number: number, named: map[string]bool{}}
 	w.expander = expander{config: s.Config, reader: table.NewReader(s.Table)}
 	w.arrivable = w.canArrive
 	if s.Alike != nil {
@@ -249,7 +253,7 @@ func (s *search) newWorker() *worker {
 func (s *search) newWorkers() []expands {
 	workers := make([]expands, s.Workers)
 	for i := range workers {
-		workers[i] = s.form.newExpands(s.newWorker())
+		workers[i] = s.form.newExpands(s.newWorker(i))
 	}
 	return workers
 }
@@ -278,7 +282,8 @@ func (s *search) expandLevel(workers []expands, level []part) {
 			}
 		}
 	}
-	// One worker needs no goroutine, and no lock of the set.
+	// One worker needs no goroutine, and a level with few states is not worth one.
+	workers = workers[:min(len(workers), len(level))]
 	if len(workers) == 1 {
 		work(workers[0])
 		return

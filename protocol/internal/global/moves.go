@@ -1,6 +1,9 @@
 package global
 
 import (
+	"math/bits"
+	"slices"
+
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
@@ -15,6 +18,7 @@ type move[V space.Vector] struct {
 	// combination is what it adds to the number of the combination of classes.
 	combination uint64
 	step        *Step
+	node        uint8
 	// spends is the fault that the move takes from those that are left, plus one; zero if there is
 	// no bound.
 	spends uint8
@@ -37,6 +41,7 @@ type local[V space.Vector] struct {
 	// known are the messages that were asked about, waits those for which quorum transitions wait,
 	// gathers what these do with the messages that are under way.
 	hasQuorums   bool
+	least        int // a quorum has so many messages at least
 	known, waits V
 	gathers      index[V, []move[V]]
 }
@@ -64,9 +69,15 @@ func newMoves[V space.Vector](l *layout[V], r *table.Reader) *moves[V] {
 
 // local returns what a node may do in a local state.
 func (t *moves[V]) local(node int, number table.Local) (*local[V], error) {
+	// Most local states were met before.
 	if list := t.nodes[node]; int(number) < len(list) && list[number] != nil {
 		return list[number], nil
 	}
+	return t.newLocal(node, number)
+}
+
+// newLocal finds out what a node may do in a local state.
+func (t *moves[V]) newLocal(node int, number table.Local) (*local[V], error) {
 	entries, err := t.reader.Own(node, number)
 	if err != nil {
 		return nil, err
@@ -74,6 +85,9 @@ func (t *moves[V]) local(node int, number table.Local) (*local[V], error) {
 	here := t.reader.State(node, number)
 	l := &local[V]{hasQuorums: len(here.Quorums) > 0, arrivals: make([][]move[V], t.layout.messages),
 		combination: t.combination(node, here.Class)}
+	if l.hasQuorums {
+		l.least = max(1, slices.Min(here.Quorums))
+	}
 	for i, e := range entries {
 		step := Step{Kind: here.Own[i].Kind, Node: node, Index: i}
 		spends, isAllowed := uint8(0), true
@@ -200,7 +214,7 @@ func (t *moves[V]) outcomes(list []move[V], e *table.Entry, step Step, number ta
 // newMove computes what a step changes.
 func (t *moves[V]) newMove(step Step, number table.Local, gone []table.Message, spends uint8) (move[V],
 	error) {
-	m := move[V]{spends: spends, step: &step}
+	m := move[V]{spends: spends, step: &step, node: uint8(step.Node)}
 	var sent []table.Message
 	if o := step.Outcome; o != nil {
 		if o.Failure != "" {
@@ -273,6 +287,17 @@ func (t *moves[V]) waiting(node int, number table.Local, l *local[V], v *V) (wai
 		waiting[word] = present & l.waits[word]
 	}
 	return waiting, nil
+}
+
+// mayGather says whether there may be enough different messages for a quorum.
+func (l *local[V]) mayGather(layout *layout[V], v *V) bool {
+	unknown, count := uint64(0), 0
+	for word := range len(*v) {
+		present := layout.present(v, word)
+		unknown |= present &^ l.known[word]
+		count += bits.OnesCount64(present & l.waits[word])
+	}
+	return unknown != 0 || count >= l.least
 }
 
 // gathered returns the quorum transitions of a local state with messages that wait.

@@ -123,7 +123,7 @@ func NewWalk(c Config) *Walk {
 	// A walk has few states, so one shard is enough. Its runs are real ones, with all names.
 	c.Workers, c.Alike = 1, nil
 	s := &search{Config: &c, form: newByteForm(&c)}
-	return &Walk{s.newWorker()}
+	return &Walk{s.newWorker(0)}
 }
 
 // First returns the states in which a run may begin, in a fixed order. Failures of a start are not

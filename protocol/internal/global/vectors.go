@@ -19,7 +19,7 @@ type vectorForm[V space.Vector] struct {
 // newVectorForm is empty. There is none if the states do not fit.
 func newVectorForm[V space.Vector](c *Config, log uint) (f form, fits bool) {
 	l := newLayout[V](c, log)
-	return &vectorForm[V]{Words: space.NewWords[V](c.shards()), layout: l}, l != nil
+	return &vectorForm[V]{Words: space.NewWords[V](c.Workers), layout: l}, l != nil
 }
 
 func (f *vectorForm[V]) add(s *state, parent space.Ref) (at space.Ref, isNew bool, err error) {
@@ -44,13 +44,25 @@ func (f *vectorForm[V]) origin(at space.Ref) uint8 {
 func (f *vectorForm[V]) insert(v *V, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error) {
 	hash := space.Hash(v)
 	f.single[0].Set(v, hash, parent, node)
-	err = f.Insert(f.Shard(hash), f.single[:])
+	err = f.Insert(0, f.single[:])
 	return f.single[0].At, f.single[0].IsNew, err
 }
 
 func (f *vectorForm[V]) look(at space.Ref, s *state) {
 	v := f.State(at)
 	f.layout.decode(s, &v)
+}
+
+// cut has no part that is large, so that workers end at about the same time.
+func (f *vectorForm[V]) cut(parts []part, whole part) []part {
+	if f.Shards() == 1 {
+		return append(parts, whole)
+	}
+	const states = 1 << 9
+	for from := whole.from; from < whole.end; from += states {
+		parts = append(parts, part{whole.shard, from, min(from+states, whole.end)})
+	}
+	return parts
 }
 
 func (f *vectorForm[V]) each(shard int, from, end uint64) iter.Seq[space.Ref] {
@@ -62,28 +74,33 @@ func (f *vectorForm[V]) each(shard int, from, end uint64) iter.Seq[space.Ref] {
 
 func (f *vectorForm[V]) shapeOf() *shape { return &f.layout.shape }
 
-func (f *vectorForm[V]) words(at space.Ref) (w widest, node uint8) {
-	v := f.State(at)
-	for i := range len(v) {
-		w[i] = v[i]
+func (f *vectorForm[V]) read(list []visited, shard int, from uint64) {
+	states := f.Range(shard, from, from+uint64(len(list)))
+	for i := range list {
+		var v *V
+		_, v, list[i].parent, list[i].node = states.Next()
+		list[i].words = widest{}
+		for word := range len(*v) {
+			list[i].words[word] = (*v)[word]
+		}
 	}
-	_, node = f.Origin(at)
-	return w, node
 }
 
-func (f *vectorForm[V]) addWords(w *widest, parent space.Ref, node uint8) (space.Ref, error) {
-	var v V
-	for i := range len(v) {
-		v[i] = w[i]
+func (f *vectorForm[V]) put(list []visited, shard int) error {
+	var batch [visitedTogether]space.Candidate[V]
+	for i := range list {
+		var v V
+		for word := range len(v) {
+			v[word] = list[i].words[word]
+		}
+		batch[i].Set(&v, space.Hash(&v), list[i].parent, list[i].node)
 	}
-	at, _, err := f.insert(&v, parent, node)
-	return at, err
+	return f.Insert(shard, batch[:len(list)])
 }
 
 func (f *vectorForm[V]) newExpands(w *worker) expands {
 	x := &vectorWorker[V]{worker: w, set: f.Words, layout: f.layout, moves: newMoves(f.layout, w.reader)}
-	x.batches = make([]batch[V], f.Shards())
-	x.here = make([]*local[V], w.Nodes)
+	x.here, x.parent = make([]*local[V], w.Nodes), space.None
 	w.cur.locals = make([]table.Local, w.Nodes)
 	return x
 }
@@ -101,24 +118,27 @@ type vectorWorker[V space.Vector] struct {
 	here        []*local[V]
 	combination uint64
 	// below are nodes whose moves lead to nothing new, as bits, unless they need a message that was
-	// not under way before: in the state that vector was reached from.
-	below   uint64
-	before  V
-	batches []batch[V] // by shard
+	// not under way before: in the state that vector was reached from, which is parent.
+	below  uint64
+	before V
+	parent space.Ref
+	batch  batch[V]
 }
 
-// batchSize is how many successors of a shard are inserted together. The batches of all shards are
-// to stay in the cache of a processor.
-const batchSize = 16
+// batchSize is how many successors are inserted together.
+const batchSize = 32
 
-// batch has successors that are not inserted yet.
+// batch has successors that are not inserted yet. Few of them are to be judged, and pointers cost
+// something while the collector runs, so only those have a cause.
 type batch[V space.Vector] struct {
 	size   int
 	list   [batchSize]space.Candidate[V]
 	causes [batchSize]cause[V]
+	// judged are those to be judged, spending those whose step spends a fault, as bits.
+	judged, spending uint32
 }
 
-// cause is what has led to a successor.
+// cause is what has led to a successor that is to be judged.
 type cause[V space.Vector] struct {
 	move        *move[V]
 	combination uint64 // of the classes there
@@ -126,14 +146,10 @@ type cause[V space.Vector] struct {
 
 // settle inserts the successors that are left.
 func (w *vectorWorker[V]) settle() error {
-	for shard := range w.batches {
-		if w.batches[shard].size > 0 {
-			if err := w.insertBatch(shard); err != nil {
-				return err
-			}
-		}
+	if w.batch.size == 0 {
+		return nil
 	}
-	return nil
+	return w.insertBatch()
 }
 
 // expandRange expands all states of a part of a level.
@@ -146,7 +162,10 @@ func (w *vectorWorker[V]) expandRange(p part) error {
 		}
 		// A selection has its own reasons to leave something out.
 		if w.below = 0; node > 0 && w.Select == nil {
-			w.below, w.before = 1<<(node-1)-1, *w.set.Frozen(parent)
+			w.below = 1<<(node-1) - 1
+			if parent != w.parent {
+				w.parent, w.before = parent, w.set.State(parent)
+			}
 		}
 		if err := w.expandVector(at, v); err != nil {
 			return err
@@ -167,26 +186,35 @@ func (w *vectorWorker[V]) expandVector(at space.Ref, v *V) error {
 	if err := w.pause(); err != nil {
 		return err
 	}
-	// Most local states were met before, so their moves are at hand.
-	w.at, w.vector, w.steps, w.leadsOn, w.combination = at, *v, 0, false, 0
+	w.at, w.vector, w.steps, w.leadsOn = at, *v, 0, false
 	for node, f := range w.layout.locals {
 		number := table.Local(get(f, v))
-		w.cur.locals[node] = number
-		list := w.moves.nodes[node]
-		if int(number) >= len(list) || list[number] == nil {
-			if _, err := w.moves.local(node, number); err != nil {
-				return err
-			}
-			list = w.moves.nodes[node]
+		if number == w.cur.locals[node] && w.here[node] != nil {
+			continue // as in the state before
 		}
-		w.here[node] = list[number]
-		w.combination += list[number].combination
+		if err := w.turn(node, number); err != nil {
+			return err
+		}
 	}
 	if err := w.expandSelected(); err != nil {
 		return err
 	}
 	w.counted += int64(w.steps)
 	return w.judgeEnd()
+}
+
+// turn has a node be in another local state than in the state that was expanded before.
+func (w *vectorWorker[V]) turn(node int, number table.Local) error {
+	l, err := w.moves.local(node, number)
+	if err != nil {
+		return err
+	}
+	if was := w.here[node]; was != nil {
+		w.combination -= was.combination
+	}
+	w.cur.locals[node], w.here[node] = number, l
+	w.combination += l.combination
+	return nil
 }
 
 // expandSelected expands as many nodes as are needed.
@@ -237,7 +265,7 @@ func (w *vectorWorker[V]) expandNodes(nodes uint64) error {
 		} else if err := w.propose(l.own); err != nil {
 			return err
 		}
-		if l.hasQuorums {
+		if l.hasQuorums && l.mayGather(w.layout, &w.vector) {
 			if err := w.gather(node, l, isBelow); err != nil {
 				return err
 			}
@@ -304,7 +332,7 @@ func (w *vectorWorker[V]) arrivals(nodes uint64, word int, rest uint64) error {
 	return nil
 }
 
-// propose keeps the successors that some moves lead to, until there are enough of a shard.
+// propose keeps the successors that some moves lead to, until there are enough.
 func (w *vectorWorker[V]) propose(list []move[V]) error {
 	v := &w.vector
 	for i := range list {
@@ -332,14 +360,18 @@ func (w *vectorWorker[V]) propose(list []move[V]) error {
 		if next == *v {
 			continue // what changes nothing leads to nothing new
 		}
-		// The batch of its shard waits until it is full.
-		hash := space.Hash(&next)
-		shard := w.set.Shard(hash)
-		b := &w.batches[shard]
-		b.list[b.size].Set(&next, hash, w.at, uint8(m.step.Node+1))
-		b.causes[b.size] = cause[V]{m, w.combination + m.combination}
+		// The batch waits until it is full.
+		b := &w.batch
+		b.list[b.size].Set(&next, space.Hash(&next), w.at, m.node+1)
+		if m.judged {
+			b.causes[b.size] = cause[V]{m, w.combination + m.combination}
+			b.judged |= 1 << b.size
+		}
+		if m.spends != 0 {
+			b.spending |= 1 << b.size
+		}
 		if b.size++; b.size == batchSize {
-			if err := w.insertBatch(shard); err != nil {
+			if err := w.insertBatch(); err != nil {
 				return err
 			}
 		}
@@ -347,25 +379,26 @@ func (w *vectorWorker[V]) propose(list []move[V]) error {
 	return nil
 }
 
-// insertBatch inserts the successors of a shard, and judges those that are new.
-func (w *vectorWorker[V]) insertBatch(shard int) error {
-	b := &w.batches[shard]
-	list := b.list[:b.size]
-	b.size = 0
-	if err := w.set.Insert(shard, list); err != nil {
+// insertBatch inserts successors, and judges those that are new.
+func (w *vectorWorker[V]) insertBatch() error {
+	b := &w.batch
+	list, judged, spending := b.list[:b.size], b.judged, b.spending
+	b.size, b.judged, b.spending = 0, 0, 0
+	if err := w.set.Insert(w.number, list); err != nil {
 		return err
 	}
-	isWatched := w.Proviso || w.reached != nil
-	for i := range list {
-		c, cause := &list[i], &b.causes[i]
-		if isWatched {
-			w.take(c.At, c.IsNew, cause.move.spends != 0)
+	if w.Proviso || w.reached != nil {
+		for i := range list {
+			w.take(list[i].At, list[i].IsNew, spending>>i&1 != 0)
 		}
-		// Few steps change the class of a node, to a combination that is new.
-		if !c.IsNew || !cause.move.judged {
+	}
+	// Few steps change the class of a node, to a combination that is new.
+	for ; judged != 0; judged &= judged - 1 {
+		i := bits.TrailingZeros32(judged)
+		if !list[i].IsNew {
 			continue
 		}
-		if err := w.judge(c, cause); err != nil {
+		if err := w.judge(&list[i], &b.causes[i]); err != nil {
 			return err
 		}
 	}

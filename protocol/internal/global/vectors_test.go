@@ -131,13 +131,16 @@ func checkRecode[V space.Vector](t *rapid.T, l *layout[V], s *state, v *V) {
 	if err != nil {
 		return // the layout with wider counters may have fewer of them
 	}
-	f := &vectorForm[V]{Words: space.NewWords[V](1), layout: l}
+	f := &vectorForm[V]{Words: space.NewWords[V](2), layout: l}
 	at, _, err := f.insert(v, space.None, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, node := f.words(at)
-	if got = recode(&l.shape, &wider.shape, &got); got != want || node != 3 {
+	g := &vectorForm[widest]{Words: space.NewWords[widest](2), layout: wider}
+	if err := recodeAll(f, g); err != nil {
+		t.Fatal(err)
+	}
+	if got, node := g.State(at), g.origin(at); got != want || node != 3 {
 		t.Fatalf("%x from node %d, want %x from 3", got, node, want)
 	}
 }

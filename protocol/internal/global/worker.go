@@ -11,7 +11,8 @@ import (
 type worker struct {
 	expander
 	*search
-	at space.Ref // of cur
+	number int       // among the workers
+	at     space.Ref // of cur
 	// numbered are combinations of classes that were judged, and are right: by their number, if
 	// classes are small, or by name.
 	numbered index[[1]uint64, struct{}]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/bits"
 	"sync"
+	"sync/atomic"
 )
 
 // Vector is a state as a few words.
@@ -14,47 +15,60 @@ type Vector interface {
 // ErrFull is of a set of words with more states than a parent can name.
 var ErrFull = errors.New("there are more than four billion states: bound the model or the depth")
 
-// Words is an exact set like Set, of states that are all as long. A state has a number in its
-// shard, in the order in which states came. A slot has a tag of 32 bits of the hash, and the number
-// plus one. Only if the tag is the same are the states compared.
+// Words is an exact set like Set, of states that are all as long. Each goroutine that inserts has
+// an arena of its own. A state has a number there, in the order in which states came. One hash
+// table finds the states of all arenas. A slot has a tag of 32 bits of the hash, and the Ref of the
+// state plus one. Only if the tag is the same are the states compared.
+//
+// Nobody waits for a state of another goroutine. A state is written into its arena first. Then a
+// compare-and-swap puts its slot in, from which on others can find it. Only a table that grows has
+// all wait.
 type Words[V Vector] struct {
-	bits   int // of a Ref, for the shard
-	shards []wordShard[V]
+	bits   int // of a Ref, for the arena
+	arenas []arena[V]
+	// slots change their length under all locks of the arenas.
+	slots []uint64
+
+	mu   sync.Mutex
+	left int // so many states may be put in before the table grows, and no arena has room for them yet
 }
 
-// wordShard has the states of a part of the hashes. States and origins lie in blocks, which do not
-// move.
-type wordShard[V Vector] struct {
-	mu      sync.Mutex
-	states  [][]V
-	origins []*originBlock
-	end     uint64
-	slots   []uint64
-	frozen  [][]V // what Freeze has seen of states
+// arena has the states that one goroutine has put in. They lie in blocks, which do not move.
+type arena[V Vector] struct {
+	// blocks are read by all. There is a new list for each new block.
+	blocks atomic.Pointer[[]*wordBlock[V]]
+	_      [120]byte // what follows is written often, in other lines of the caches
+
+	mu   sync.Mutex // held while the goroutine is at the slots
+	end  uint64
+	room int // so many states may be put in before the goroutine asks for more room
+	last *wordBlock[V]
+	_    [96]byte
 }
 
-// originBlock says where states come from.
-type originBlock struct {
-	parents [wordBlock]uint32
-	nodes   [wordBlock]uint8
+// wordBlock has states, and says where they come from.
+type wordBlock[V Vector] struct {
+	states  [blockStates]V
+	parents [blockStates]uint32
+	nodes   [blockStates]uint8
 }
 
-// Blocks have so many states.
 const (
-	wordBlockBits = 10
-	wordBlock     = 1 << wordBlockBits
+	blockBits   = 10
+	blockStates = 1 << blockBits
+	// noParent is that of a first state.
+	noParent = 1<<32 - 1
+	// moreRoom is for how many states a goroutine asks at once.
+	moreRoom = 256
 )
 
-// noParent is that of a first state.
-const noParent = 1<<32 - 1
-
-// NewWords returns an empty set with at least so many shards.
-func NewWords[V Vector](shards int) *Words[V] {
-	s := &Words[V]{bits: bits.Len(uint(shards - 1))}
-	s.shards = make([]wordShard[V], 1<<s.bits)
-	for i := range s.shards {
-		s.shards[i].slots = make([]uint64, firstSlots)
+// NewWords returns an empty set for a number of goroutines.
+func NewWords[V Vector](goroutines int) *Words[V] {
+	s := &Words[V]{bits: bits.Len(uint(goroutines - 1)), arenas: make([]arena[V], goroutines)}
+	for i := range s.arenas {
+		s.arenas[i].blocks.Store(&[]*wordBlock[V]{})
 	}
+	s.resize(firstSlots)
 	return s
 }
 
@@ -85,33 +99,30 @@ func Hash[V Vector](v *V) uint64 {
 	return high ^ low
 }
 
-// Shard is the number of the shard for a hash.
-func (s *Words[V]) Shard(hash uint64) int { return int(hash & uint64(len(s.shards)-1)) }
-
-// Insert adds candidates of one shard, in their order. Several goroutines may call it at a time.
-// One lock serves all, and the look-ups do not wait for each other's memory.
-func (s *Words[V]) Insert(shard int, list []Candidate[V]) error {
-	h := &s.shards[shard]
+// Insert adds candidates in their order, those that are new to an arena. Several goroutines may
+// call it at a time, each for another arena. The look-ups do not wait for each other's memory.
+func (s *Words[V]) Insert(arena int, list []Candidate[V]) error {
+	a := &s.arenas[arena]
+	if a.room < len(list) {
+		if err := s.makeRoom(a, len(list)); err != nil {
+			return err
+		}
+	}
 	if s.bits > 0 {
-		h.mu.Lock()
-		defer h.mu.Unlock()
+		a.mu.Lock()
+		defer a.mu.Unlock()
 	}
 	// The first loop only brings the slots near.
-	slots := h.slots
+	slots := s.slots
 	for i := range list {
-		list[i].slot = slots[home(list[i].tag, len(slots))]
+		list[i].slot = atomic.LoadUint64(&slots[home(list[i].tag, len(slots))])
 	}
 	for i := range list {
-		// The number is that of the slot, if it is the right one.
+		// The slot at home is the right one, or the others are looked at.
 		c := &list[i]
-		n := c.slot&(1<<32-1) - 1
-		c.IsNew = false
-		if uint32(c.slot>>32) != c.tag || c.slot == 0 || *h.state(n) != c.State {
-			n, c.IsNew = h.insert(c)
-		}
-		c.At = Ref(n<<s.bits | uint64(shard))
-		if uint64(c.At) >= noParent {
-			return ErrFull
+		c.At, c.IsNew = Ref(c.slot&(1<<32-1)-1), false
+		if uint32(c.slot>>32) != c.tag || c.slot == 0 || *s.state(c.At) != c.State {
+			s.insert(arena, c)
 		}
 	}
 	return nil
@@ -120,21 +131,28 @@ func (s *Words[V]) Insert(shard int, list []Candidate[V]) error {
 // home is the first of so many slots to look at. It depends on the tag only.
 func home(tag uint32, slots int) uint64 { return uint64(tag) * uint64(slots) >> 32 }
 
-// state is the place of a state.
-func (h *wordShard[V]) state(n uint64) *V { return &h.states[n>>wordBlockBits][n%wordBlock] }
-
 // insert looks for a state, from the first slot for its hash to the next empty one.
-func (h *wordShard[V]) insert(c *Candidate[V]) (number uint64, isNew bool) {
-	slots := h.slots
-	i := home(c.tag, len(slots))
-	for {
-		slot := slots[i]
+func (s *Words[V]) insert(arena int, c *Candidate[V]) {
+	slots := s.slots
+	for i := home(c.tag, len(slots)); ; {
+		slot := atomic.LoadUint64(&slots[i])
 		if slot == 0 {
-			break
+			a := &s.arenas[arena]
+			at := Ref(a.end<<s.bits | uint64(arena))
+			a.write(c)
+			if atomic.CompareAndSwapUint64(&slots[i], 0, uint64(c.tag)<<32|uint64(at+1)) {
+				a.end++
+				a.room--
+				c.At, c.IsNew = at, true
+				return
+			}
+			// Another goroutine was faster. What is written is not found, and overwritten.
+			slot = atomic.LoadUint64(&slots[i])
 		}
 		if uint32(slot>>32) == c.tag {
-			if n := slot&(1<<32-1) - 1; *h.state(n) == c.State {
-				return n, false
+			if at := Ref(slot&(1<<32-1) - 1); *s.state(at) == c.State {
+				c.At = at
+				return
 			}
 		}
 		// There is always an empty slot.
@@ -142,150 +160,163 @@ func (h *wordShard[V]) insert(c *Candidate[V]) (number uint64, isNew bool) {
 			i = 0
 		}
 	}
-	n := h.put(c)
-	slots[i] = uint64(c.tag)<<32 | (n + 1)
-	if h.end > uint64(len(slots)/4*3) {
-		h.grow()
-	}
-	return n, true
 }
 
-// put writes a state behind the others.
-func (h *wordShard[V]) put(c *Candidate[V]) uint64 {
-	n := h.end
-	if n%wordBlock == 0 {
-		h.states = append(h.states, make([]V, wordBlock))
-		h.origins = append(h.origins, &originBlock{})
+// write writes a state behind the others.
+func (a *arena[V]) write(c *Candidate[V]) {
+	n := a.end % blockStates
+	// A block may have been made for a state that another goroutine has put in.
+	if n == 0 && a.end>>blockBits == uint64(len(*a.blocks.Load())) {
+		a.last = &wordBlock[V]{}
+		blocks := append(*a.blocks.Load(), a.last)
+		a.blocks.Store(&blocks)
 	}
-	*h.state(n) = c.State
-	o := h.origins[n>>wordBlockBits]
-	o.parents[n%wordBlock], o.nodes[n%wordBlock] = c.parent, c.node
-	h.end++
-	return n
+	a.last.states[n], a.last.parents[n], a.last.nodes[n] = c.State, c.parent, c.node
 }
 
-// wasteless is how many slots there are before a table grows by less, so as to waste less.
-const wasteless = 1 << 20
+// makeRoom makes room for some more states of an arena. The table grows before it is too full, so
+// the goroutines share what room there is.
+func (s *Words[V]) makeRoom(a *arena[V], states int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.left < states {
+		s.grow()
+	}
+	room := min(s.left, max(states, moreRoom))
+	a.room += room
+	s.left -= room
+	if (a.end+uint64(a.room))<<s.bits >= noParent {
+		return ErrFull
+	}
+	return nil
+}
+
+// A table that grows is filled anew. While it is small, it grows by more. From wasteless slots on
+// it grows by less, so as to waste less.
+const (
+	fewSlots  = 1 << 17
+	wasteless = 1 << 20
+)
 
 // grow makes more slots.
-func (h *wordShard[V]) grow() {
-	if n := len(h.slots); n < wasteless {
-		h.resize(2 * n)
-	} else {
-		h.resize(n + n/2)
+func (s *Words[V]) grow() {
+	switch n := len(s.slots); {
+	case n < fewSlots:
+		s.resize(4 * n)
+	case n < wasteless:
+		s.resize(2 * n)
+	default:
+		s.resize(n + n/2)
 	}
 }
 
 // resize makes so many slots. A tag says where a slot belongs, so no state is read, and the new
 // slots are filled in about the order of memory.
-func (h *wordShard[V]) resize(n int) {
-	old := h.slots
-	h.slots = make([]uint64, n)
+func (s *Words[V]) resize(n int) {
+	for i := range s.arenas {
+		s.arenas[i].mu.Lock()
+		defer s.arenas[i].mu.Unlock()
+	}
+	old := s.slots
+	s.slots = make([]uint64, n)
+	// A quarter of the slots stays empty.
+	s.left += n/4*3 - len(old)/4*3
 	for _, slot := range old {
 		if slot == 0 {
 			continue
 		}
 		i := home(uint32(slot>>32), n)
-		for h.slots[i] != 0 {
+		for s.slots[i] != 0 {
 			if i++; i == uint64(n) {
 				i = 0
 			}
 		}
-		h.slots[i] = slot
+		s.slots[i] = slot
 	}
 }
 
-// Reserve makes room for as many states as there are in another set. Shards are about equal.
+// Reserve makes room for so many states. Nobody may insert meanwhile.
 func (s *Words[V]) Reserve(states int) {
-	for i := range s.shards {
-		s.shards[i].resize(max(firstSlots, 2*states/len(s.shards)))
+	for s.left < states {
+		s.grow()
 	}
 }
 
-// State returns a state. Nobody may insert meanwhile.
-func (s *Words[V]) State(r Ref) V {
-	return *s.shards[uint64(r)&uint64(len(s.shards)-1)].state(uint64(r) >> s.bits)
+// state is the place of a state.
+func (s *Words[V]) state(r Ref) *V {
+	b, n := s.block(r)
+	return &b.states[n]
 }
 
-// Parent returns what a state was first reached from; None for a first one. Nobody may insert
-// meanwhile.
+// block is that of a state, and the state's number in it.
+func (s *Words[V]) block(r Ref) (*wordBlock[V], uint64) {
+	arena, n := s.Split(r)
+	return (*s.arenas[arena].blocks.Load())[n>>blockBits], n % blockStates
+}
+
+// State returns a state. Others may insert states meanwhile, as with Parent and Origin.
+func (s *Words[V]) State(r Ref) V { return *s.state(r) }
+
+// Parent returns what a state was first reached from; None for a first one.
 func (s *Words[V]) Parent(r Ref) Ref {
 	parent, _ := s.Origin(r)
 	return parent
 }
 
-// Origin returns the parent of a state, and the number that is kept with it. Nobody may insert
-// meanwhile.
+// Origin returns the parent of a state, and the number that is kept with it.
 func (s *Words[V]) Origin(r Ref) (parent Ref, node uint8) {
-	n := uint64(r) >> s.bits
-	return s.shards[uint64(r)&uint64(len(s.shards)-1)].origins[n>>wordBlockBits].origin(n)
+	b, n := s.block(r)
+	return b.origin(n)
 }
 
-func (o *originBlock) origin(n uint64) (parent Ref, node uint8) {
-	n %= wordBlock
-	if o.parents[n] == noParent {
-		return None, o.nodes[n]
+func (b *wordBlock[V]) origin(n uint64) (parent Ref, node uint8) {
+	if b.parents[n] == noParent {
+		return None, b.nodes[n]
 	}
-	return Ref(o.parents[n]), o.nodes[n]
+	return Ref(b.parents[n]), b.nodes[n]
 }
 
-// Freeze has Frozen return the states that there are now. Nobody may insert meanwhile.
-func (s *Words[V]) Freeze() {
-	for i := range s.shards {
-		s.shards[i].frozen = s.shards[i].states
-	}
-}
-
-// Frozen returns a state that there was at the last Freeze. Others may insert states meanwhile.
-func (s *Words[V]) Frozen(r Ref) *V {
-	n := uint64(r) >> s.bits
-	return &s.shards[uint64(r)&uint64(len(s.shards)-1)].frozen[n>>wordBlockBits][n%wordBlock]
-}
-
-// Split returns the shard of a state, and its number there.
-func (s *Words[V]) Split(r Ref) (shard int, number uint64) {
-	return int(uint64(r) & uint64(len(s.shards)-1)), uint64(r) >> s.bits
+// Split returns the arena of a state, and its number there.
+func (s *Words[V]) Split(r Ref) (arena int, number uint64) {
+	return int(uint64(r) & (1<<s.bits - 1)), uint64(r) >> s.bits
 }
 
 // Join is the reverse of Split.
-func (s *Words[V]) Join(shard int, place uint64) Ref { return Ref(place<<s.bits | uint64(shard)) }
+func (s *Words[V]) Join(arena int, number uint64) Ref { return Ref(number<<s.bits | uint64(arena)) }
 
-// Shards says how many there are.
-func (s *Words[V]) Shards() int { return len(s.shards) }
+// Shards says how many arenas there are.
+func (s *Words[V]) Shards() int { return len(s.arenas) }
 
-// End is the number that a shard's next state will have. Nobody may insert meanwhile.
-func (s *Words[V]) End(shard int) uint64 { return s.shards[shard].end }
+// End is the number that an arena's next state will have. Nobody may insert meanwhile.
+func (s *Words[V]) End(arena int) uint64 { return s.arenas[arena].end }
 
 // Size says how many states there are, and how many bytes they take. It may be called at any time.
 func (s *Words[V]) Size() (states int, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var v V
-	for i := range s.shards {
-		h := &s.shards[i]
-		h.mu.Lock()
-		states += int(h.end)
-		bytes += int64(h.end)*int64(8*len(v)+5) + 8*int64(len(h.slots))
-		h.mu.Unlock()
+	for i := range s.arenas {
+		a := &s.arenas[i]
+		a.mu.Lock()
+		states += int(a.end)
+		a.mu.Unlock()
 	}
-	return states, bytes
+	return states, int64(states)*int64(8*len(v)+5) + 8*int64(len(s.slots))
 }
 
-// WordRange goes through states of one shard, in the order in which they came. Others may insert
+// WordRange goes through states of one arena, in the order in which they came. Others may insert
 // states meanwhile.
 type WordRange[V Vector] struct {
 	set       *Words[V]
-	shard     uint64
-	blocks    [][]V
-	origins   []*originBlock
+	arena     int
+	blocks    []*wordBlock[V]
 	from, end uint64
 }
 
-// Range returns those that lie between two numbers. Others may insert states meanwhile.
-func (s *Words[V]) Range(shard int, from, end uint64) *WordRange[V] {
-	// The lists may grow, but what they have stays.
-	h := &s.shards[shard]
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return &WordRange[V]{s, uint64(shard), h.states, h.origins, from, end}
+// Range returns those that lie between two numbers.
+func (s *Words[V]) Range(arena int, from, end uint64) *WordRange[V] {
+	// The list may grow, but what it has stays.
+	return &WordRange[V]{s, arena, *s.arenas[arena].blocks.Load(), from, end}
 }
 
 // Next returns the next state, and where it comes from. The state is nil at the end.
@@ -295,6 +326,7 @@ func (r *WordRange[V]) Next() (at Ref, state *V, parent Ref, node uint8) {
 		return None, nil, None, 0
 	}
 	r.from++
-	parent, node = r.origins[n>>wordBlockBits].origin(n)
-	return Ref(n<<r.set.bits | r.shard), &r.blocks[n>>wordBlockBits][n%wordBlock], parent, node
+	b := r.blocks[n>>blockBits]
+	parent, node = b.origin(n % blockStates)
+	return r.set.Join(r.arena, n), &b.states[n%blockStates], parent, node
 }

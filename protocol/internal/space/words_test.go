@@ -8,7 +8,7 @@ import (
 )
 
 // TestWordsAgainstMap: a set of words is like a map from states to those that they were first
-// reached from, also if a state comes twice at once. Range has all states of a shard in their
+// reached from, also if a state comes twice at once. Range has all states of an arena in their
 // order.
 func TestWordsAgainstMap(t *testing.T) {
 	rapid.Check(t, checkWords[[1]uint64])
@@ -18,7 +18,8 @@ func TestWordsAgainstMap(t *testing.T) {
 }
 
 func checkWords[V Vector](t *rapid.T) {
-	set := NewWords[V](rapid.SampledFrom([]int{1, 2, 64}).Draw(t, "shards"))
+	arenas := rapid.SampledFrom([]int{1, 2, 5}).Draw(t, "arenas")
+	set := NewWords[V](arenas)
 	parents, places := map[V]Ref{}, map[V]Ref{}
 	most := rapid.SampledFrom([]uint64{2, 30, 1 << 40}).Draw(t, "numbers")
 	last := None
@@ -30,13 +31,13 @@ func checkWords[V Vector](t *rapid.T) {
 				v[i] = rapid.Uint64Range(0, most).Draw(t, "word")
 			}
 			var c Candidate[V]
-			shard := set.Shard(Hash(&v))
+			arena := rapid.IntRange(0, arenas-1).Draw(t, "arena")
 			c.Set(&v, Hash(&v), last, 0)
-			lists[shard] = append(lists[shard], c)
+			lists[arena] = append(lists[arena], c)
 		}
 		next := last
-		for shard, list := range lists {
-			if err := set.Insert(shard, list); err != nil {
+		for arena, list := range lists {
+			if err := set.Insert(arena, list); err != nil {
 				t.Fatal(err)
 			}
 			for _, c := range list {
@@ -62,11 +63,11 @@ func checkWords[V Vector](t *rapid.T) {
 	checkRanges(t, set, places)
 }
 
-// checkRanges wants all states in the ranges of the shards.
+// checkRanges wants all states in the ranges of the arenas.
 func checkRanges[V Vector](t *rapid.T, set *Words[V], places map[V]Ref) {
 	seen := 0
-	for shard := range set.Shards() {
-		for all := set.Range(shard, 0, set.End(shard)); ; seen++ {
+	for arena := range set.Shards() {
+		for all := set.Range(arena, 0, set.End(arena)); ; seen++ {
 			at, v, _, _ := all.Next()
 			if v == nil {
 				break
@@ -81,10 +82,11 @@ func checkRanges[V Vector](t *rapid.T, set *Words[V], places map[V]Ref) {
 	}
 }
 
-// TestWordsTogether: of equal states that goroutines insert, one is new.
+// TestWordsTogether: of equal states that goroutines insert, one is new. The table grows meanwhile,
+// and what a goroutine has put in can be looked at.
 func TestWordsTogether(t *testing.T) {
 	const states, workers = 50_000, 4
-	set := NewWords[[2]uint64](16)
+	set := NewWords[[2]uint64](workers)
 	var fresh [workers]int
 	var done sync.WaitGroup
 	for w := range workers {
@@ -92,10 +94,12 @@ func TestWordsTogether(t *testing.T) {
 			for i := range states {
 				v := [2]uint64{uint64(i * 7919 % states), 1}
 				var list [1]Candidate[[2]uint64]
-				shard := set.Shard(Hash(&v))
 				list[0].Set(&v, Hash(&v), None, 0)
-				if err := set.Insert(shard, list[:]); err == nil && list[0].IsNew {
+				if err := set.Insert(w, list[:]); err == nil && list[0].IsNew {
 					fresh[w]++
+				}
+				if set.State(list[0].At) != v || set.Parent(list[0].At) != None {
+					t.Errorf("%d is not where it is said to be", v)
 				}
 			}
 		})
