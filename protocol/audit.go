@@ -34,16 +34,25 @@ func (m *machine) isSample() bool {
 
 // audit runs a handler again, and compares.
 func (m *machine) audit(call table.Call, plan []int, first table.Effect) error {
-	for range sampleTimes {
-		again, err := m.watch(call, plan)
-		if err != nil {
-			return err
+	what := ""
+	err := m.watch(func() error {
+		for i := 0; i < sampleTimes && what == ""; i++ {
+			again, _, err := m.run(call, plan)
+			if err != nil {
+				return err
+			}
+			what = m.difference(call.Node, first, again)
 		}
-		if what := m.difference(call.Node, first, again); what != "" {
-			return fmt.Errorf("a second run from the same state does something else: %s%s; look for the "+
-				"order "+
-				"of a map, time, random numbers, or variables outside of the node", what, m.handlerLine(call))
-		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// A goroutine that is left explains a difference, so that is said first.
+	if what != "" {
+		return fmt.Errorf("a second run from the same state does something else: %s%s; look for the "+
+			"order "+
+			"of a map, time, random numbers, or variables outside of the node", what, m.handlerLine(call))
 	}
 	// A function in the node may hold the node of the model.
 	state, err := m.imageOf(m.model.Nodes[call.Node])
@@ -69,23 +78,23 @@ func firstOf(list []string) string {
 	return list[0]
 }
 
-// watch runs a handler, and looks whether a goroutine is left.
-func (m *machine) watch(call table.Call, plan []int) (effect table.Effect, err error) {
+// watch has handlers run, and looks whether a goroutine is left.
+func (m *machine) watch(runs func() error) (err error) {
 	before := runtime.NumGoroutine()
 	label := strconv.FormatInt(m.runs.Load(), 10)
 	// Goroutines inherit labels, so those of others are not taken for the handler's.
 	pprof.Do(context.Background(), pprof.Labels(handlerLabel, label), func(context.Context) {
-		effect, _, err = m.run(call, plan)
+		err = runs()
 	})
 	// A profile takes long, and is needed only if there are more goroutines.
 	if err != nil || runtime.NumGoroutine() <= before {
-		return effect, err
+		return err
 	}
 	where, err := leftGoroutine(label)
 	if err == nil && where != "" {
 		err = fmt.Errorf("it starts a goroutine, %s: do without, or send a message", where)
 	}
-	return effect, err
+	return err
 }
 
 // leftGoroutine says what a goroutine with a label runs; empty if there is none. One that has not

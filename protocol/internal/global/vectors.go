@@ -3,6 +3,7 @@ package global
 import (
 	"iter"
 	"math/bits"
+	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -100,8 +101,8 @@ func (f *vectorForm[V]) put(list []visited, shard int) error {
 
 func (f *vectorForm[V]) newExpands(w *worker) expands {
 	x := &vectorWorker[V]{worker: w, set: f.Words, layout: f.layout, moves: newMoves(f.layout, w.reader)}
-	x.here, x.parent = make([]*local[V], w.Nodes), space.None
-	w.cur.locals = make([]table.Local, w.Nodes)
+	x.parent = space.None
+	w.cur.locals = slices.Repeat([]table.Local{noLocal}, w.Nodes)
 	return x
 }
 
@@ -113,9 +114,9 @@ type vectorWorker[V space.Vector] struct {
 	set    *space.Words[V]
 	layout *layout[V]
 	moves  *moves[V]
-	// vector is what is expanded, here what its nodes may do, combination that of their classes.
+	// vector is what is expanded, combination that of the classes of its nodes. Its local states
+	// are those of cur.
 	vector      V
-	here        []*local[V]
 	combination uint64
 	// below are nodes whose moves lead to nothing new, as bits, unless they need a message that was
 	// not under way before: in the state that vector was reached from, which is parent.
@@ -189,7 +190,7 @@ func (w *vectorWorker[V]) expandVector(at space.Ref, v *V) error {
 	w.at, w.vector, w.steps, w.leadsOn = at, *v, 0, false
 	for node, f := range w.layout.locals {
 		number := table.Local(get(f, v))
-		if number == w.cur.locals[node] && w.here[node] != nil {
+		if number == w.cur.locals[node] {
 			continue // as in the state before
 		}
 		if err := w.turn(node, number); err != nil {
@@ -203,19 +204,25 @@ func (w *vectorWorker[V]) expandVector(at space.Ref, v *V) error {
 	return w.judgeEnd()
 }
 
+// noLocal is the local state of a node before the first state.
+const noLocal = ^table.Local(0)
+
 // turn has a node be in another local state than in the state that was expanded before.
 func (w *vectorWorker[V]) turn(node int, number table.Local) error {
 	l, err := w.moves.local(node, number)
 	if err != nil {
 		return err
 	}
-	if was := w.here[node]; was != nil {
-		w.combination -= was.combination
+	if w.cur.locals[node] != noLocal {
+		w.combination -= w.here(node).combination
 	}
-	w.cur.locals[node], w.here[node] = number, l
+	w.cur.locals[node] = number
 	w.combination += l.combination
 	return nil
 }
+
+// here is what a node may do in its local state.
+func (w *vectorWorker[V]) here(node int) *local[V] { return w.moves.nodes[node][w.cur.locals[node]] }
 
 // expandSelected expands as many nodes as are needed.
 func (w *vectorWorker[V]) expandSelected() error {
@@ -249,10 +256,11 @@ func (w *vectorWorker[V]) expandSelected() error {
 // get higher each time, so in the end there is a way on which nothing was only counted.
 func (w *vectorWorker[V]) expandNodes(nodes uint64) error {
 	var idle, known V
-	for node, l := range w.here {
+	for node := range w.cur.locals {
 		if nodes>>node&1 == 0 {
 			continue
 		}
+		l := w.here(node)
 		isBelow := w.below>>node&1 != 0
 		for i := range len(idle) {
 			idle[i] |= l.idle[i]
@@ -318,7 +326,7 @@ func (w *vectorWorker[V]) arrivals(nodes uint64, word int, rest uint64) error {
 		if nodes>>node&1 == 0 {
 			continue
 		}
-		list := w.here[node].arrivals[m]
+		list := w.here(node).arrivals[m]
 		if list == nil {
 			var err error
 			if list, err = w.moves.arrival(node, w.cur.locals[node], m); err != nil {

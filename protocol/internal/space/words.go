@@ -140,7 +140,7 @@ func (s *Words[V]) insert(arena int, c *Candidate[V]) {
 			a := &s.arenas[arena]
 			at := Ref(a.end<<s.bits | uint64(arena))
 			a.write(c)
-			if atomic.CompareAndSwapUint64(&slots[i], 0, uint64(c.tag)<<32|uint64(at+1)) {
+			if slot = uint64(c.tag)<<32 | uint64(at+1); s.fill(&slots[i], slot) {
 				a.end++
 				a.room--
 				c.At, c.IsNew = at, true
@@ -160,6 +160,16 @@ func (s *Words[V]) insert(arena int, c *Candidate[V]) {
 			i = 0
 		}
 	}
+}
+
+// fill fills a slot, unless another goroutine has filled it meanwhile. One that is alone need not
+// ask.
+func (s *Words[V]) fill(slot *uint64, value uint64) bool {
+	if s.bits == 0 {
+		*slot = value
+		return true
+	}
+	return atomic.CompareAndSwapUint64(slot, 0, value)
 }
 
 // write writes a state behind the others.

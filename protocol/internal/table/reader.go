@@ -16,7 +16,7 @@ type Reader struct {
 
 // NewReader returns a Reader that has seen nothing.
 func NewReader(t *Table) *Reader {
-	const slots = 1 << 10
+	const slots = 1 << 7
 	n := len(t.locals)
 	return &Reader{Table: t, states: make([][]*LocalState, n), own: make([][][]*Entry, n),
 		keys: make([]uint64, slots), values: make([]*Entry, slots)}

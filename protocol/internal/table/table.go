@@ -176,7 +176,9 @@ func (t *Table) Deliver(local Local, m Message) (*Entry, error) {
 }
 
 // Gather returns what happens when a set of messages arrives at a quorum transition. There is no
-// outcome if the set is not accepted. Messages are in ascending order.
+// outcome if the set is not accepted. Messages are in ascending order, or, in a state of an ordered
+// network, in that of their channels. The handler gets them by sender. So a set in another order is
+// an entry of its own, with equal outcomes.
 func (t *Table) Gather(node int, local Local, quorum int, set []Message) (*Entry, error) {
 	name := nameOfSet(node, local, quorum, set)
 	t.mu.Lock()
