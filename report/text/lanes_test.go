@@ -1,6 +1,7 @@
 package text
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -64,5 +65,36 @@ func TestReduction(t *testing.T) {
 `
 	if !strings.Contains(b.String(), want) {
 		t.Errorf("%s, want %s", b.String(), want)
+	}
+}
+
+// TestReadsAreFolded: reads of one stream, one after the other, are a line, unless all is to be
+// shown.
+func TestReadsAreFolded(t *testing.T) {
+	run := report.Run{Verdict: report.Violated, Nodes: []report.Node{{Name: "a"}, {Name: "b"}}}
+	read := func(node, conn string, taken int) report.NodeStep {
+		return report.NodeStep{Node: node, Kind: "receive", Conn: conn, Taken: taken,
+			What: fmt.Sprintf("receives on %s, up to byte %d", conn, taken)}
+	}
+	v := report.Violation{Node: "a", Outcome: "panic", Network: []report.NodeStep{read("a", "x", 1),
+		read("a", "x", 2), read("a", "x", 9), read("a", "y", 10), {Node: "a", Kind: "receive", Conn: "y",
+			What: "finds the end of y"}, {Node: "b", Kind: "close", Conn: "y", Taken: 3, What: "closes y"},
+		read("b", "z", 5)}}
+	const folded = `
+  receives on x, up to byte 9, in 3 reads
+  receives on y, up to byte 10
+  finds the end of y
+                          closes y
+                          receives on z, up to byte 5
+`
+	for unfold, want := range map[bool]string{false: folded,
+		true: "  receives on x, up to byte 2\n  receives on x, up to byte 9\n"} {
+		var b strings.Builder
+		if err := WriteNodes(&b, run, []report.Violation{v}, report.Options{Unfold: unfold}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s, want %s", b.String(), want)
+		}
 	}
 }

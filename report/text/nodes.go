@@ -73,13 +73,24 @@ func printNodesViolation(p *printer.Printer, run report.Run, v report.Violation)
 		names = append(names, node.Name)
 	}
 	p.Print("  " + lanes(names))
-	for _, step := range v.Network {
+	reads := 1
+	for i, step := range v.Network {
 		if step.Node == "" {
 			p.Print("  " + across(len(names), words.Printable(step.What)))
 			continue
 		}
+		// Who reads byte by byte has a line for the last one.
+		if !p.Options.Unfold && i+1 < len(v.Network) && readsOn(step, v.Network[i+1]) {
+			reads++
+			continue
+		}
+		text := words.Printable(step.What)
+		if reads > 1 {
+			text += ", in " + textutil.CountOf(reads, "read")
+		}
+		reads = 1
 		at := max(slices.Index(names, step.Node), 0)
-		p.Print("  " + strings.Repeat(" ", at*laneWidth) + words.Printable(step.What))
+		p.Print("  " + strings.Repeat(" ", at*laneWidth) + text)
 	}
 	p.Heading("Replay")
 	if v.File != "" {
@@ -87,6 +98,12 @@ func printNodesViolation(p *printer.Printer, run report.Run, v report.Violation)
 	} else {
 		p.Print("  there is no file to replay: " + words.Printable(v.Unkept))
 	}
+}
+
+// readsOn says whether a step is a read, and the next one is too, of the same stream.
+func readsOn(step, next report.NodeStep) bool {
+	return step.Taken > 0 && step.Kind == next.Kind && step.Node == next.Node && step.Conn == next.Conn &&
+		next.Taken > step.Taken
 }
 
 // printNodesSearch prints how much was explored, and what the verdict rests on. Of a replay there

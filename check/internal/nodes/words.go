@@ -7,6 +7,7 @@ import (
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
 )
 
@@ -32,6 +33,20 @@ func steps(net *network, g skeleton.Global) (list []report.NodeStep) {
 	return list
 }
 
+// shown is the beginning of data, quoted, and how many there are if that is not all.
+func shown(data []byte) string {
+	const columns = 40
+	n := min(len(data), columns)
+	for n > 0 && len(strconv.Quote(string(data[:n]))) > columns+len(`""`) {
+		n--
+	}
+	text := strconv.Quote(string(data[:n]))
+	if n == len(data) {
+		return text
+	}
+	return fmt.Sprintf("%s... (%s)", text, textutil.CountOf(len(data), "byte"))
+}
+
 // clockText is what the common clock shows.
 func clockText(now time.Duration) string {
 	return strconv.FormatFloat(now.Seconds(), 'f', -1, 64) + " s"
@@ -43,7 +58,7 @@ func words(net *network, e *skeleton.Event) string {
 	d := did(e)
 	switch d.Kind {
 	case model.Send:
-		return fmt.Sprintf("sends on %s: %.80q", d.Conn, net.data[d])
+		return fmt.Sprintf("sends on %s: %s", d.Conn, shown(net.data[d]))
 	case model.Receive:
 		if d.End {
 			return "finds the end of " + d.Conn
