@@ -35,19 +35,25 @@ func NewJob(r Request) (*Job, error) {
 		r.Config.Args = r.Args
 	}
 	j := &Job{request: r}
-	if r.Resume != nil {
-		now, err := r.describe()
-		if err != nil {
-			return nil, err
-		}
-		if err := r.Resume.asked.unchanged(now); err != nil {
-			return nil, err
-		}
-		j.before = r.Resume.run.Elapsed()
-	}
 	var err error
+	if j.before, err = r.goesOn(); err != nil {
+		return nil, err
+	}
 	j.options, err = r.options(j.before)
 	return j, err
+}
+
+// goesOn says how long the run has taken that the request goes on with; 0: it begins one. An error
+// says what has changed since it began.
+func (r Request) goesOn() (time.Duration, error) {
+	if r.Resume == nil {
+		return 0, nil
+	}
+	now, err := r.describe()
+	if err != nil {
+		return 0, err
+	}
+	return r.Resume.run.Elapsed(), r.Resume.asked.unchanged(now)
 }
 
 // Workers is how many executions the job runs at the same time, at most. The bound is the one of

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes"
+	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
@@ -27,23 +29,81 @@ type NodesResult struct {
 }
 
 // Nodes checks the programs of a configuration that has several, whose packages are named as seen
-// from a directory. Of the request, only Config, Tags and Violations count.
+// from a directory. Of the request only Package, Config, Tags, Violations, Flags, Save and Resume
+// count. The check is saved as one of one program is, and goes on as that does.
 func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*NodesResult, error) {
 	c := r.Config
 	if err := nodesRefuse(c); err != nil {
 		return nil, err
 	}
-	cwd, err := os.Getwd()
+	before, err := r.goesOn()
 	if err != nil {
 		return nil, err
+	}
+	var saving *Saving
+	if !r.Unsaved {
+		if saving, err = r.saving(listener.Say); err != nil {
+			return nil, err
+		}
+	}
+	config, clean, err := nodesConfig(ctx, r, dir, listener)
+	defer clean()
+	if err != nil {
+		return nil, err
+	}
+	saver, err := saveNodes(&config, saving)
+	if err != nil {
+		return nil, err
+	}
+	// The time is that of the search: building does not count.
+	timed, cancel := context.WithTimeout(ctx, c.Bounds.Time-before)
+	defer cancel()
+	began := time.Now().Add(-before)
+	found, err := nodes.Run(timed, config)
+	if saver != nil && saver.Run.State() != nil && err != nil {
+		err = fmt.Errorf("%w\nwhat was saved before stays: %s", err, resumeCommand(saver.Run.Path()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	result := &NodesResult{Run: nodesRun(config, found)}
+	result.Run.Package, result.Run.Counts.Elapsed = dir, time.Since(began)
+	switch {
+	case saver == nil:
+	case found.Verdict != model.Unknown:
+		saver.End()
+	case saver.Run.State() != nil:
+		result.Run.ResumeCommand = resumeCommand(saver.Run.Path()) +
+			raisedBy(c.Bounds, found.Runs, result.Run.Counts.Elapsed)
+	}
+	for _, v := range found.Violations {
+		result.add(v)
+	}
+	return result, nil
+}
+
+// nodesConfig builds the nodes of a request, and says how they are checked. What is returned to
+// clean up is to be called in any case.
+func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) (
+	config nodes.Config, clean func(), err error) {
+	c := r.Config
+	var cleaners []func()
+	clean = func() {
+		for _, f := range cleaners {
+			f()
+		}
+	}
+	cwd, err := os.Getwd()
+	if err != nil {
+		return config, clean, err
 	}
 	from, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, err
+		return config, clean, err
 	}
 	// The rest of the environment is the same for all nodes. They all run in the directory in which
 	// the check was started, as one program does.
-	config := nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth,
+	config = nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth,
 		Violations: r.Violations, Leaks: c.Leaks, Directory: from,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	// It is the date of all nodes, which have one clock.
@@ -52,31 +112,41 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	built := map[string]*sut.Program{}
 	for _, n := range c.Nodes {
 		if built[n.Package] == nil {
-			program, clean, err := buildTold(ctx, sut.BuildOptions{Dir: dir, Package: n.Package,
+			program, remove, err := buildTold(ctx, sut.BuildOptions{Dir: dir, Package: n.Package,
 				PreemptIn: c.PreemptIn, Races: c.Races, Tags: r.Tags}, listener.Say, "building "+n.Package)
 			if err != nil {
-				return nil, fmt.Errorf("node %s: %w", n.Name, err)
+				return config, clean, fmt.Errorf("node %s: %w", n.Name, err)
 			}
-			defer clean()
+			cleaners = append(cleaners, remove)
 			built[n.Package] = program
 		}
 		config.Nodes = append(config.Nodes, nodes.Node{Name: n.Name, Program: built[n.Package],
 			Package: n.Package, Args: n.Args, Listen: n.Listen})
 	}
-	// The time is that of the search: building does not count.
-	timed, cancel := context.WithTimeout(ctx, c.Bounds.Time)
-	defer cancel()
-	began := time.Now()
-	found, err := nodes.Run(timed, config)
-	if err != nil {
-		return nil, err
+	return config, clean, nil
+}
+
+// saveNodes has a check be saved, and go on from what was saved, if anything was. Without a place
+// to save it, nothing is changed.
+func saveNodes(c *nodes.Config, saving *Saving) (*saved.Periodic, error) {
+	if saving == nil {
+		return nil, nil
 	}
-	result := &NodesResult{Run: nodesRun(config, found)}
-	result.Run.Package, result.Run.Counts.Elapsed = dir, time.Since(began)
-	for _, v := range found.Violations {
-		result.add(v)
+	hashes := ""
+	for _, n := range c.Nodes {
+		hashes += n.Program.Hash + " "
 	}
-	return result, nil
+	p := &saved.Periodic{Run: saving.Run, Interval: saving.Interval, Asked: saving.Asked,
+		Failed: func(err error) {
+			saving.Failed(fmt.Errorf("saving the check in %s: %w", saving.Run.Path(), err))
+		}}
+	search, same := p.Begin(hashes)
+	if !same {
+		return nil, errors.New("the run cannot go on: the programs of the nodes are other ones than " +
+			"those which it has checked so far: check them from the beginning")
+	}
+	c.Resume, c.Save = search, p.Save
+	return p, nil
 }
 
 // nodesRefuse is the error of a configuration that has more than several programs can have yet. To

@@ -36,8 +36,10 @@ type Request struct {
 	// Flags are those that the user gave. A run that is saved keeps them for when it goes on.
 	Flags map[string][]string
 	// Save says where the run is saved. Resume is the run that goes on; then Save is not used.
-	Save   string
-	Resume *SavedCheck
+	// Unsaved says that a check of nodes is not saved at all.
+	Save    string
+	Resume  *SavedCheck
+	Unsaved bool
 	// Cache is a file in which the answers of the peers are kept for the next check; may be empty.
 	Cache string
 }

@@ -25,10 +25,7 @@ type Saving struct {
 	Failed func(error)
 }
 
-const (
-	saveShare  = 20        // one part in so many of the time is spent on saving, at most
-	maxUnsaved = 256 << 20 // bytes of answers that are kept for the next save
-)
+const maxUnsaved = 256 << 20 // bytes of answers that are kept for the next save
 
 // saver saves a check. What is saved is as it was between two executions: of one that is under way
 // nothing is counted.
@@ -93,11 +90,11 @@ func (s *saver) due(now time.Time) bool {
 }
 
 // saveOnTime saves the check, and decides when it is time again. The next save waits at least
-// saveShare times as long as this one took.
+// saved.Share times as long as this one took.
 func (s *saver) saveOnTime(now time.Time, search *explore.Search, state *saved.State) {
 	s.save(search, state)
 	took := time.Since(now)
-	s.next = now.Add(took + max(s.Interval, saveShare*took))
+	s.next = now.Add(took + max(s.Interval, saved.Share*took))
 }
 
 // save saves the state of a check, with that of its search, and reports whether there is something

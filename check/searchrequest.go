@@ -121,11 +121,16 @@ func usefulWorkers(config configs.Config) int {
 
 // raised are the flags with which a search that a bound has ended gets further: ten times as far.
 func raised(b configs.Bounds, result *Result) string {
+	return raisedBy(b, result.Verdict.Executions, result.Counts.Elapsed)
+}
+
+// raisedBy is raised for a check that has come so far.
+func raisedBy(b configs.Bounds, executions int, elapsed time.Duration) string {
 	const by = 10
 	switch {
-	case result.Verdict.Executions >= b.Executions && b.Executions < configs.MaxExecutions:
+	case executions >= b.Executions && b.Executions < configs.MaxExecutions:
 		return fmt.Sprint(" --executions ", min(by*b.Executions, configs.MaxExecutions))
-	case result.Counts.Elapsed >= b.Time && b.Time < configs.MaxTime:
+	case elapsed >= b.Time && b.Time < configs.MaxTime:
 		return fmt.Sprint(" --time ", min(by*b.Time, configs.MaxTime))
 	}
 	return ""

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/cmd/tandem/internal/nodeflags"
-	"github.com/tandem-mc/tandem/configs"
 )
 
 // oneCheck is the command tandem check. The fields are its flags; they are read when cobra has
@@ -91,7 +90,7 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	}
 	// Several programs are another kind of check, with fewer flags.
 	if len(config.Nodes) > 0 {
-		return f.runNodes(c, config, dir, args)
+		return f.runNodes(c, check.Request{Package: pkg, Config: config, Resume: saved}, dir, args)
 	}
 	request, err := f.request(pkg, args, config)
 	if err != nil {
@@ -156,7 +155,7 @@ func (f *oneCheck) prepare(c *cobra.Command, texts io.Writer) error {
 //
 // The result is shown, kept and written as that of one program is: the same flags name the files,
 // and the exit code is that of the verdict.
-func (f *oneCheck) runNodes(c *cobra.Command, config configs.Config, dir string, args []string) error {
+func (f *oneCheck) runNodes(c *cobra.Command, r check.Request, dir string, args []string) error {
 	// The first thing that is wrong is told.
 	var wrong error
 	if len(args) > 0 {
@@ -171,10 +170,11 @@ func (f *oneCheck) runNodes(c *cobra.Command, config configs.Config, dir string,
 	if wrong != nil {
 		return wrong
 	}
-	violations, err := parseViolations(f.violations)
-	if err != nil {
+	var err error
+	if r.Violations, err = parseViolations(f.violations); err != nil {
 		return err
 	}
+	r.Tags, r.Save, r.Flags = f.tags, f.saveTo, givenFlags(c.Flags(), "resume", "run")
 	texts := f.texts(c)
 	if err := f.prepare(c, texts); err != nil {
 		return err
@@ -184,11 +184,10 @@ func (f *oneCheck) runNodes(c *cobra.Command, config configs.Config, dir string,
 	defer log.Sync()
 	// There is no live view: what is told is a line each. It ends before the result, also where the
 	// check ends with an error, or by a panic.
-	status := &progress{out: c.ErrOrStderr(), title: "nodes", bounds: config.Bounds, plain: true}
+	status := &progress{out: c.ErrOrStderr(), title: "nodes", bounds: r.Config.Bounds, plain: true}
 	defer status.pause()
 	dir = check.NodesDirectory(f.file, dir)
-	result, err := check.Nodes(c.Context(), check.Request{Config: config, Tags: f.tags,
-		Violations: violations}, dir, status.listener(log))
+	result, err := check.Nodes(c.Context(), r, dir, status.listener(log))
 	// Nothing must be told between the lines of the result.
 	status.pause()
 	if err != nil {

@@ -96,7 +96,7 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 		}
 		one := oneCheck{checkFlags: f.checkFlags, violations: "1"}
 		one.verbose = true
-		return one.runNodes(c, config, dir, args)
+		return one.runNodes(c, check.Request{Package: pkg, Config: config, Unsaved: true}, dir, args)
 	}
 	if f.csv != "" && f.csv == f.svg {
 		return fmt.Errorf("--csv and --svg name the same file, %s: give each its own", f.csv)

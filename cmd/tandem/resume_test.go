@@ -18,9 +18,9 @@ import (
 // TestKilledAndResumed ends checks with SIGKILL at random moments, wherever they are then, and has
 // them go on. They print what they print when nothing happens to them.
 func TestKilledAndResumed(t *testing.T) {
-	times, executions := 1, "5000" // of each of six checks
+	times, executions := 1, "5000" // of each of seven checks
 	if *deep {
-		times, executions = 3, "10000" // of each of nine
+		times, executions = 3, "10000" // of each of ten
 	}
 	turns := func(args ...string) []string {
 		return append([]string{"./check/testdata/turns", "--executions", "40000", "--workers", "2"}, args...)
@@ -42,6 +42,8 @@ func TestKilledAndResumed(t *testing.T) {
 		"peers, dpor":    letters("dpor"),
 		"peers, dfs":     letters("dfs"),
 		"peers, random":  letters("random"),
+		"nodes": {"./examples/nodes/counter", "-c",
+			filepath.Join("examples", "nodes", "counter", "fixed.yaml")},
 	} {
 		if !*deep && (name == "dpor" || name == "peers, random" || name == "surw") {
 			continue

@@ -126,6 +126,10 @@ func printNodesSearch(p *printer.Printer, run report.Run) {
 	if run.Verdict == report.Holds {
 		printAssumptions(p, run.Assumptions)
 	}
+	if run.ResumeCommand != "" {
+		p.Heading("Go on")
+		p.Print("  " + words.Printable(run.ResumeCommand))
+	}
 }
 
 // printReduction prints how many executions of the system one of a node stands for, and where that

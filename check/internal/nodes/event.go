@@ -41,6 +41,16 @@ func (e Event) Key() string {
 // did is what an event of a node is.
 func did(e *skeleton.Event) Event { return e.Label.(Event) }
 
+// network is what nodes know of each other.
+type network struct {
+	// names are those of nodes, and addresses where they listen, by their place in Config.Nodes.
+	names     []string
+	addresses map[string]int
+	// data is what was sent, by the event. Events have a hash of all that was sent before, too, so
+	// none of them ever has other data.
+	data map[Event][]byte
+}
+
 // Hash is of all that was sent on a connection.
 type Hash [8]byte
 

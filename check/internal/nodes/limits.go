@@ -9,9 +9,9 @@ import (
 
 // limits says why it is not known that the nodes hold, though no execution has a violation; empty:
 // there is no such reason.
-func (x *explorer) limits() string {
+func limits(system *skeleton.System, net *network) string {
 	realised := 0 // skeletons that executions have
-	for _, s := range x.system.Skeletons() {
+	for _, s := range system.Skeletons() {
 		// A node goes on where others have it end: no execution has this skeleton.
 		if !s.Possible() {
 			continue
@@ -20,7 +20,7 @@ func (x *explorer) limits() string {
 		if tick(s.Global) != nil {
 			return "no execution was found that goes on when the clock advances"
 		}
-		if reason := x.circle(s.Global); reason != "" {
+		if reason := circle(s.Global, net); reason != "" {
 			return reason
 		}
 	}
@@ -34,7 +34,7 @@ func (x *explorer) limits() string {
 
 // circle says which nodes listen, and are never connected to. One of them is a server without
 // clients. Several may wait for each other.
-func (x *explorer) circle(g skeleton.Global) string {
+func circle(g skeleton.Global, net *network) string {
 	var waiting []string
 	for c := range g {
 		listens := false
@@ -47,7 +47,7 @@ func (x *explorer) circle(g skeleton.Global) string {
 			}
 		}
 		if listens {
-			waiting = append(waiting, x.net.names[c])
+			waiting = append(waiting, net.names[c])
 		}
 	}
 	// A server may wait alone: it is not known who else there is to come.

@@ -49,6 +49,12 @@ type Config struct {
 	Depth      int // transitions in an execution, at most; 0: no other bound than the log's
 	// Violations is how many distinct ones are looked for; 0: one.
 	Violations int
+	// Resume is what Save was given; nil: the check begins. Save is called between two items of
+	// work, with what encodes the exploration, and for the last time where the check ends before it
+	// is complete and without a violation. It may be nil. The state is that between two items, so
+	// what was begun when it ends is done again.
+	Resume []byte
+	Save   func(encode func() ([]byte, error), last bool)
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 }
@@ -90,16 +96,6 @@ type Violation struct {
 	signature  string // the same for executions that show the same violation
 }
 
-// network is what nodes know of each other.
-type network struct {
-	// names are those of nodes, and addresses where they listen, by their place in Config.Nodes.
-	names     []string
-	addresses map[string]int
-	// data is what was sent, by the event. Events have a hash of all that was sent before, too, so
-	// none of them ever has other data.
-	data map[Event][]byte
-}
-
 // explorer is one check.
 type explorer struct {
 	ctx     context.Context
@@ -120,6 +116,8 @@ type explorer struct {
 	stuck map[string][]*finding
 	found []*finding
 	known map[string]bool
+	// reports are those of all items that were done.
+	reports []reported
 }
 
 // finding is an execution of a node that it should not have, and the skeleton that it is in.
@@ -137,14 +135,19 @@ func (f *finding) isStuck() bool { return f.outcome == model.Deadlock || f.outco
 // errEnough ends the exploration: there is a violation, or a bound.
 var errEnough = errors.New("enough")
 
-// Run checks the nodes. It ends their workers. When the context's deadline has passed, the verdict
-// is unknown; a context that was cancelled is an error.
+// Run checks the nodes. It ends their workers. When the context has ended, the verdict is unknown.
+// If it was cancelled and there is a violation, that is an error, since it cannot be shown.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	x, err := newExplorer(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	defer x.close()
+	if c.Resume != nil {
+		if err := x.resume(c.Resume); err != nil {
+			return nil, err
+		}
+	}
 	if err := x.exploreAll(); err != nil {
 		return nil, err
 	}
@@ -164,7 +167,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		r.Traces = append(r.Traces, traces)
 	}
 	if len(x.found) == 0 && x.unknown == "" {
-		x.unknown = x.limits()
+		x.unknown = limits(x.system, x.net)
 	}
 	if err := (recorder{x}).tell(); err != nil {
 		return nil, err
@@ -208,11 +211,16 @@ func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 // violations near the beginning are found early.
 func (x *explorer) exploreAll() error {
 	for work := x.system.Work(); len(work) > 0; work = x.system.Work() {
-		if err := x.do(work[0]); errors.Is(err, errEnough) {
-			return nil
-		} else if err != nil {
-			return err
+		before := x.mark()
+		x.save(before, false)
+		err := x.do(work[0])
+		if err == nil {
+			continue
 		}
+		if x.save(before, true); errors.Is(err, errEnough) {
+			return nil
+		}
+		return err
 	}
 	return nil
 }
@@ -259,9 +267,9 @@ func (x *explorer) do(item skeleton.Item) error {
 		return err
 	case g == nil:
 		// All orders of the nodes were tried.
-		x.system.Impossible(item.Key)
+		x.report(reported{Key: item.Key})
 	default:
-		x.system.Completed(item.Key, g)
+		x.report(reported{Key: item.Key, IsCompleted: true, Completed: g})
 	}
 	return nil
 }
@@ -310,10 +318,11 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 	if err := x.interrupted(); err != nil {
 		return nil, err
 	}
-	if x.runs++; x.config.Executions > 0 && x.runs > x.config.Executions {
+	if x.config.Executions > 0 && x.runs >= x.config.Executions {
 		x.unknown = fmt.Sprintf("the limit of %d executions of nodes was reached", x.config.Executions)
 		return nil, errEnough
 	}
+	x.runs++
 	s.Steps, s.WantLeaks = x.config.Depth, x.config.Leaks
 	log, err := x.workers[node].Run(s, n)
 	if err != nil {
@@ -337,8 +346,12 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 // interrupted says whether the exploration is to end, and how.
 func (x *explorer) interrupted() error {
 	err := x.ctx.Err()
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		x.unknown = "the time limit was reached"
+		return errEnough
+	case err != nil && len(x.found) == 0:
+		x.unknown = "it was interrupted"
 		return errEnough
 	}
 	return err
@@ -434,7 +447,7 @@ func (x *explorer) explore(item skeleton.Item) error {
 		return errEnough
 	}
 	e.Branches = append(append(e.Branches, x.reorder(item)...), resets(x.net, item)...)
-	x.system.Explored(item.Key, e)
+	x.report(reported{Key: item.Key, IsExplored: true, Explored: e})
 	if err := x.confirm(); err != nil || !x.enough() {
 		return err
 	}

@@ -13,46 +13,6 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// place is an event of a global skeleton: the node, and the place in its list. A file has events in
-// the order of these, so the lanes of a report and the turns of a replay are the same.
-type place struct{ node, at int }
-
-// order puts the events of all nodes into an order that is possible: a node goes on until it takes
-// what was not sent yet. So there are few switches from lane to lane. Advances of the clock, of all
-// nodes that are still there, are one after the other.
-func order(g skeleton.Global) (list []place) {
-	at := make([]int, len(g))
-	for progress := true; progress; {
-		progress = false
-		ticks := false
-		for c := range g {
-			for ; at[c] < len(g[c].Events); at[c]++ {
-				e := &g[c].Events[at[c]]
-				if e.From.N > at[e.From.Component] && e.From.N > 0 {
-					break
-				}
-				if e.Tick > 0 {
-					ticks = true
-					break
-				}
-				list = append(list, place{c, at[c]})
-				progress = true
-			}
-		}
-		if progress || !ticks {
-			continue
-		}
-		progress = true
-		for c := range g {
-			if at[c] < len(g[c].Events) && g[c].Events[at[c]].Tick > 0 {
-				list = append(list, place{c, at[c]})
-				at[c]++
-			}
-		}
-	}
-	return list
-}
-
 // recordedEvents are the events of a global skeleton as a file has them.
 func recordedEvents(g skeleton.Global, net *network) (list []report.NodeEvent) {
 	numbers := map[skeleton.Name]int{}

@@ -12,7 +12,8 @@ import (
 var known = map[string]bool{"config": true, "executions": true, "depth": true, "time": true,
 	"tags": true, "preempt-in": true, "races": true, "date": true, "verbose": true, "leaks": true,
 	"violations": true, "out": true, "out-dir": true, "unfold": true, "json": true, "sarif": true,
-	"junit": true, "github": true, "components": true, "faults": true}
+	"junit": true, "github": true, "components": true, "faults": true, "run": true, "resume": true,
+	"save-interval": true}
 
 // advice is what to do instead of a flag that is refused, or why it is not needed.
 var advice = map[string]string{
@@ -24,7 +25,6 @@ var advice = map[string]string{
 	"delays":       ", and bound the search by --executions or --time",
 	"early-timers": ", and have a node sleep where it is to be slow",
 	"shrink":       "; counterexamples of nodes are shown as they were found",
-	"run":          "; a check of nodes is not saved: give it more --time",
 }
 
 // Refused is the error of a flag of tandem check that a check of several programs does not know;

@@ -1,0 +1,142 @@
+package nodes
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// An exploration can go on later: what is known after an item of work is all that is needed for the
+// next one. Items that were reported are reported again to a new system, which then has the same
+// work left. What an item had done when it was interrupted is dropped, and it is done again.
+
+// reported is what was reported of an item: if neither is said, that it is impossible.
+type reported struct {
+	Key                     string
+	IsCompleted, IsExplored bool
+	Completed               skeleton.Global
+	Explored                skeleton.Exploration
+}
+
+// known is what is known after an item, beside what was reported.
+type known struct {
+	Runs      int
+	Schedules map[string][]model.Action
+	Data      map[Event][]byte
+	Outcomes  []string
+	Never     string
+	Unknown   string
+	// Stuck are those of an explorer, and Signatures its known. Nothing was found.
+	Stuck      map[string][]savedFinding
+	Signatures map[string]bool
+}
+
+// savedFinding is a finding that is not confirmed yet: a deadlock, or a livelock.
+type savedFinding struct {
+	Item    skeleton.Item
+	Outcome model.Outcome
+	Choices []model.Action
+}
+
+// savedState is an exploration between two items.
+type savedState struct {
+	Reports []reported
+	Known   known
+}
+
+func init() { gob.Register(Event{}) }
+
+// encode returns what Config.Resume takes.
+func (x *explorer) encode() ([]byte, error) {
+	k := known{Runs: x.runs, Schedules: x.schedules, Data: x.net.data, Outcomes: x.result.Outcomes,
+		Unknown: x.unknown, Signatures: x.known, Stuck: map[string][]savedFinding{}}
+	if x.never != nil {
+		k.Never = x.never.Error()
+	}
+	for key, list := range x.stuck {
+		for _, f := range list {
+			k.Stuck[key] = append(k.Stuck[key], savedFinding{f.item, f.outcome, f.choices})
+		}
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(savedState{x.reports, k}); err != nil {
+		return nil, fmt.Errorf("saving the exploration: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// resume takes over what encode has returned. The explorer must not have begun.
+func (x *explorer) resume(data []byte) error {
+	var s savedState
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&s); err != nil {
+		return fmt.Errorf("the exploration that was saved cannot be read: %w: check the nodes from the "+
+			"beginning", err)
+	}
+	for _, r := range s.Reports {
+		x.report(r)
+	}
+	k := s.Known
+	x.runs, x.result.Outcomes, x.unknown = k.Runs, k.Outcomes, k.Unknown
+	maps.Copy(x.schedules, k.Schedules)
+	maps.Copy(x.net.data, k.Data)
+	maps.Copy(x.known, k.Signatures)
+	for key, list := range k.Stuck {
+		for _, f := range list {
+			x.stuck[key] = append(x.stuck[key], &finding{item: f.Item, outcome: f.Outcome,
+				choices: f.Choices})
+		}
+	}
+	if k.Never != "" {
+		x.never = errors.New(k.Never)
+	}
+	return nil
+}
+
+// report reports an item to the system, and keeps that for when the exploration goes on.
+func (x *explorer) report(r reported) {
+	switch {
+	case r.IsExplored:
+		x.system.Explored(r.Key, r.Explored)
+	case r.IsCompleted:
+		x.system.Completed(r.Key, r.Completed)
+	default:
+		x.system.Impossible(r.Key)
+	}
+	x.reports = append(x.reports, r)
+}
+
+// mark is what an item may change before it is reported. Schedules and data that it finds are no
+// part of it: they are true in any case.
+type mark struct {
+	runs     int
+	outcomes int
+	unknown  string
+	known    map[string]bool
+	stuck    map[string][]*finding
+}
+
+// mark notes what is known before an item.
+func (x *explorer) mark() mark {
+	return mark{x.runs, len(x.result.Outcomes), x.unknown, maps.Clone(x.known), maps.Clone(x.stuck)}
+}
+
+// encodeAt is encode as of a mark. The explorer stays as it is.
+func (x *explorer) encodeAt(m mark) ([]byte, error) {
+	then := *x
+	then.runs, then.unknown, then.known, then.stuck = m.runs, m.unknown, m.known, m.stuck
+	then.result.Outcomes = x.result.Outcomes[:m.outcomes]
+	return then.encode()
+}
+
+// save hands the exploration over to be saved, as of a mark. Where nothing was explored there is
+// nothing to save. What was found ends the check, so it need not go on.
+func (x *explorer) save(m mark, last bool) {
+	if x.config.Save != nil && len(x.reports) > 0 && len(x.found) == 0 {
+		x.config.Save(func() ([]byte, error) { return x.encodeAt(m) }, last)
+	}
+}
