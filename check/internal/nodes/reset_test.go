@@ -90,7 +90,7 @@ func TestResetsTogether(t *testing.T) {
 	const most = 3000
 	program := build(t, "./testdata/script")
 	count := map[model.Verdict]int{}
-	for seed := uint64(0); count[model.Violated] < 15; seed++ {
+	for seed := uint64(0); count[model.Violated] < *systems/5; seed++ {
 		scripts := resettingScripts(rand.New(rand.NewPCG(seed, 4)))
 		want, ended := runTogether(t, program, scripts, most)
 		if !ended {

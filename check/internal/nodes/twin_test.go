@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -12,14 +13,16 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
+var systems = flag.Int("systems", 50, "compare `n` random systems with one program")
+
 // TestTogether: random clients and a server have the same verdict as nodes, and as goroutines of
 // one program, which is explored as any program is.
-func TestTogether(t *testing.T) { testTogether(t, 100, false) }
+func TestTogether(t *testing.T) { testTogether(t, *systems, false) }
 
 // TestTogetherWithTimers: the same with sleeps, deadlines, tickers and a select. No two nodes have
 // timers that are due at the same time: in one program these fire at once, and among nodes what one
 // of them does then may come before another one's timer.
-func TestTogetherWithTimers(t *testing.T) { testTogether(t, 50, true) }
+func TestTogetherWithTimers(t *testing.T) { testTogether(t, *systems/2, true) }
 
 func testTogether(t *testing.T, systems int, timed bool) {
 	t.Helper()
