@@ -34,6 +34,8 @@ func TestResets(t *testing.T) {
 			[]string{"end"}},
 		// Before time passes, all arrives.
 		{"it had arrived", []string{"write x", "read-not"}, []string{"sleep 1"}, []string{"reset"}},
+		// What is sent after the other node has closed does not take the end of the stream away.
+		{"it is sent too late", []string{"sleep 1", "write x", "read-not"}, nil, []string{"end"}},
 		{"it has come back", []string{"sleep 1", "write x", "sleep 1", "write-not"}, nil,
 			[]string{"failed"}},
 	} {
