@@ -79,6 +79,9 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 		to, known := n.net.addresses[in.Addr]
 		if !known || to == n.node {
 			a.Refused = 111 // ECONNREFUSED: nobody is there
+			if n.net.nobody != nil {
+				n.net.nobody[Stray{n.net.names[n.node], in.Addr}] = true
+			}
 			break
 		}
 		n.dialled++

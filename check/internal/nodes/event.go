@@ -49,7 +49,12 @@ type network struct {
 	// data is what was sent, by the event. Events have a hash of all that was sent before, too, so
 	// none of them ever has other data.
 	data map[Event][]byte
+	// nobody are connects that were refused since no node has the address: who connects, and where.
+	nobody map[Stray]bool
 }
+
+// Stray is a connect to an address that no node has.
+type Stray struct{ Node, Address string }
 
 // Hash is of all that was sent on a connection.
 type Hash [8]byte

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/translate"
@@ -68,6 +69,7 @@ type Result struct {
 	Runs       int          // executions of single nodes, of whatever use
 	Violations []*Violation // distinct ones, in the order in which they were found
 	Outcomes   []string     // that nodes can have, each once, sorted
+	Strays     []Stray      // connects to addresses that no node has, sorted
 	// Traces are, of each skeleton that executions have, how many executions there are of each node
 	// in it.
 	Traces [][]int
@@ -156,6 +158,9 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, x.never
 	}
 	r.Counts, r.Runs = x.system.Counts(), x.runs
+	r.Strays = slices.SortedFunc(maps.Keys(x.net.nobody), func(a, b Stray) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Address, b.Address))
+	})
 	for _, s := range x.system.Skeletons() {
 		if !s.Possible() {
 			continue
@@ -188,7 +193,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
 		schedules: map[string][]model.Action{}, stuck: map[string][]*finding{}, known: map[string]bool{},
-		net: &network{addresses: map[string]int{}, data: map[Event][]byte{}}}
+		net: &network{addresses: map[string]int{}, data: map[Event][]byte{}, nobody: map[Stray]bool{}}}
 	for i, node := range c.Nodes {
 		x.net.names = append(x.net.names, node.Name)
 		if node.Listen == "" {

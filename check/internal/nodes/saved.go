@@ -28,6 +28,7 @@ type known struct {
 	Runs      int
 	Schedules map[string][]model.Action
 	Data      map[Event][]byte
+	Nobody    map[Stray]bool
 	Outcomes  []string
 	Never     string
 	Unknown   string
@@ -53,8 +54,9 @@ func init() { gob.Register(Event{}) }
 
 // encode returns what Config.Resume takes.
 func (x *explorer) encode() ([]byte, error) {
-	k := known{Runs: x.runs, Schedules: x.schedules, Data: x.net.data, Outcomes: x.result.Outcomes,
-		Unknown: x.unknown, Signatures: x.known, Stuck: map[string][]savedFinding{}}
+	k := known{Runs: x.runs, Schedules: x.schedules, Data: x.net.data, Nobody: x.net.nobody,
+		Outcomes: x.result.Outcomes, Unknown: x.unknown, Signatures: x.known,
+		Stuck: map[string][]savedFinding{}}
 	if x.never != nil {
 		k.Never = x.never.Error()
 	}
@@ -84,6 +86,7 @@ func (x *explorer) resume(data []byte) error {
 	x.runs, x.result.Outcomes, x.unknown = k.Runs, k.Outcomes, k.Unknown
 	maps.Copy(x.schedules, k.Schedules)
 	maps.Copy(x.net.data, k.Data)
+	maps.Copy(x.net.nobody, k.Nobody)
 	maps.Copy(x.known, k.Signatures)
 	for key, list := range k.Stuck {
 		for _, f := range list {
