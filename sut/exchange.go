@@ -46,7 +46,7 @@ func readInput(s *abi.Shared) (model.Input, error) {
 			return model.Input{}, damage("a request is for connection %d", h.Connection)
 		}
 		if h.Kind == abi.ExchangeClose {
-			in.Failed, in.Silent = h.Name > 0, h.Name > 1
+			in.Failed, in.Silent = h.Name != abi.ClosedByProgram, h.Name == abi.ClosedBySilence
 		}
 	case abi.ExchangePass:
 		if h.Connection != 0 || h.Length != 0 {

@@ -316,6 +316,14 @@ const (
 	PassOnce        = 1 // as the most that may pass: to the first timer of the peers, whenever that is
 )
 
+// Why a connection is closed: the name of an ExchangeClose. After a silence it is only told with
+// InputsTaken: nothing is to get through then, not even the end of the program.
+const (
+	ClosedByProgram = iota
+	ClosedByFault
+	ClosedBySilence
+)
+
 // Objects that are not addresses.
 const (
 	GroupObject  = uint64(1) << 63       // the peer group as a whole
@@ -410,7 +418,8 @@ type ExchangeHeader struct {
 	Clients    uint32          // on the way back: of the peers, that have not ended
 	// On the way back: the execution ends here, for the reason in message.
 	Failed uint32
-	// Of a connect: of the connection, whatever the order in which others are opened.
+	// Of a connect: of the connection, whatever the order in which others are opened. Of a close:
+	// why, such as ClosedByFault.
 	Name uint64
 	// Of a pass: ns until the program's next timer, 0 if it has none, or passOnce.
 	Most                uint64

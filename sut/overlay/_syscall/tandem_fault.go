@@ -38,11 +38,3 @@ func (e *tandemEndpoint) fail(op uint8, fault uint32) {
 	}
 	e.refresh()
 }
-
-// Why a connection is closed, for the checker. After a silence it is only told if it wants to know
-// more than a peer can: nothing is to get through then, not even the end of the program.
-const (
-	closedByProgram = iota
-	closedByFault
-	closedBySilence
-)
