@@ -29,8 +29,8 @@ type NodesResult struct {
 }
 
 // Nodes checks the programs of a configuration that has several, whose packages are named as seen
-// from a directory. Of the request only Package, Config, Tags, Violations, Flags, Save and Resume
-// count. The check is saved as one of one program is, and goes on as that does.
+// from a directory. Of the request only Package, Config, Tags, Violations, Flags, Save, Resume
+// and Unsaved count. The check is saved as one of one program is, and goes on as that does.
 func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*NodesResult, error) {
 	c := r.Config
 	if err := nodesRefuse(c); err != nil {
@@ -193,15 +193,16 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 		run.Reason = "a violation was found"
 	case model.Holds:
 		run.Reason = "every order of what the nodes do is covered"
+		network := "the network loses no connection, and no node crashes"
+		if w := c.Worker.Environment; w.Faults > 0 {
+			network = fmt.Sprintf("connections fail: at most %s at each node%s; no node crashes",
+				textutil.CountOf(w.Faults, "time"), faultsIn(w))
+		}
 		run.Assumptions.Other = []string{
 			"a connect waits until the node listens; only a fault refuses it",
 			"time passes only when no node can do anything else, and messages take none",
 			"a write never waits for who reads",
-			"the network loses no connection, and no node crashes",
-		}
-		if w := c.Worker.Environment; w.Faults > 0 {
-			run.Assumptions.Other[3] = fmt.Sprintf("connections fail: at most %s at each node%s; no node "+
-				"crashes", textutil.CountOf(w.Faults, "time"), faultsIn(w))
+			network,
 		}
 	}
 	return run

@@ -224,7 +224,7 @@ func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
 		return n.opened(a, r)
 	}
 	at := n.connOf(sent.Conn)
-	if at < 0 || n.waits(a.Send, model.Receive) || !n.first(a) || n.breaks(a, n.made) {
+	if at < 0 || n.waits(a.Send, model.Receive) || !n.first(a) || neverEnds(n.net, n.made, a) {
 		return false
 	}
 	n.enter(a, at, r)

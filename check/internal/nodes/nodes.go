@@ -118,8 +118,10 @@ type explorer struct {
 	stuck map[string][]*finding
 	found []*finding
 	known map[string]bool
-	// reports are those of all items that were done.
-	reports []reported
+	// reports are those of all items that were done. replaced has what was in the place of the
+	// schedules that the present item has found; nil: nothing was.
+	reports  []reported
+	replaced map[string][]model.Action
 }
 
 // finding is an execution of a node that it should not have, and the skeleton that it is in.
@@ -387,7 +389,7 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 			return false
 		}
 		local = skeleton.Local{Events: slices.Clone(n.made), Waits: n.waitsFor(log)}
-		x.schedules[keyOf(local.Events)] = choicesOf(log.Events)
+		x.remember(keyOf(local.Events), log)
 		return good(n, log)
 	}
 	// Without a schedule all are tried, the one that the worker takes by itself first.
@@ -462,7 +464,7 @@ func (x *explorer) explore(item skeleton.Item) error {
 // keep remembers what leads to some events. The first schedule that does is as good as any.
 func (x *explorer) keep(events []skeleton.Event, log *sut.Log) {
 	if key := keyOf(events); x.schedules[key] == nil {
-		x.schedules[key] = choicesOf(log.Events)
+		x.remember(key, log)
 	}
 }
 

@@ -16,27 +16,31 @@ import (
 // they fail. It takes something from the close. If what was not read comes there after the close,
 // the node has first got the end of the stream: Event.End.
 
-// unread says whether a node, of which these are events, sends more on the connection of a close
-// than was read before that. With before it is what must have arrived by then, since the clock has
-// advanced in between.
-func unread(net *network, events []skeleton.Event, a *skeleton.Arrival, before bool) bool {
-	closed, ticks, sum, last := did(&a.Send), 0, 0, epoch(events, a)
+// unread says whether a node sends more in these events, on the connection of a close, than was
+// read before the close.
+func unread(net *network, events []skeleton.Event, a *skeleton.Arrival) bool {
+	closed, sum := did(&a.Send), 0
 	for i := range events {
-		e := did(&events[i])
-		if ticks = max(ticks, events[i].Tick); before && ticks >= last {
-			break
-		}
-		if e.Kind == model.Send && e.Conn == closed.Conn {
+		if e := did(&events[i]); e.Kind == model.Send && e.Conn == closed.Conn {
 			sum += len(net.data[e])
 		}
 	}
 	return sum > closed.Taken
 }
 
-// breaks says whether a close comes as a reset in any case: nobody gets the end of the stream.
-func (n *environment) breaks(a *skeleton.Arrival, made []skeleton.Event) bool {
+// arrivedUnread is unread of what must have arrived before the close, since the clock has advanced
+// in between.
+func arrivedUnread(net *network, events []skeleton.Event, a *skeleton.Arrival) bool {
+	last := epoch(events, a)
+	later := slices.IndexFunc(events, func(e skeleton.Event) bool { return e.Tick >= last })
+	return last > 0 && unread(net, events[:later], a)
+}
+
+// neverEnds says whether a close comes as a reset in any case, after these events: the node does
+// not get the end of the stream.
+func neverEnds(net *network, events []skeleton.Event, a *skeleton.Arrival) bool {
 	sent := did(&a.Send)
-	return sent.Kind == model.Close && (sent.Unaccepted || unread(n.net, made, a, true))
+	return sent.Kind == model.Close && (sent.Unaccepted || arrivedUnread(net, events, a))
 }
 
 // breaksNext has a reset come if the script says that it does now, and says whether it has.
@@ -64,7 +68,7 @@ func (n *environment) breakAll(r *model.Reaction) {
 		a := &n.arrivals[i]
 		at := n.connOf(did(&a.Send).Conn)
 		if n.deviation < 0 && did(&a.Send).Kind == model.Close && at >= 0 && n.canBreak(i, at) &&
-			(n.breaks(a, n.made) || unread(n.net, n.made, a, false)) {
+			(neverEnds(n.net, n.made, a) || unread(n.net, n.made, a)) {
 			n.breakOff(i, at, r)
 		}
 	}
@@ -125,7 +129,7 @@ func affects(net *network, e *skeleton.Event, a *skeleton.Arrival, end bool,
 	before []skeleton.Event) bool {
 	d, closed := did(e), did(&a.Send)
 	switch {
-	case closed.Unaccepted || unread(net, before, a, true):
+	case neverEnds(net, before, a):
 		return true
 	case d.Conn != closed.Conn:
 		return false
@@ -173,8 +177,8 @@ func mayBreak(net *network, before []skeleton.Event, a *skeleton.Arrival, end bo
 	case closed.Unaccepted:
 		return !end
 	case end:
-		return (ended || k > 0 && happened(a.After, k-1)) && unread(net, before, a, false) &&
-			!unread(net, before, a, true)
+		return (ended || k > 0 && happened(a.After, k-1)) && unread(net, before, a) &&
+			!arrivedUnread(net, before, a)
 	}
 	noticed := slices.IndexFunc(before, func(e skeleton.Event) bool {
 		return e.From.Component == a.Send.Component && e.From.N >= a.Send.N ||
@@ -183,5 +187,5 @@ func mayBreak(net *network, before []skeleton.Event, a *skeleton.Arrival, end bo
 	if noticed < 0 {
 		noticed = k
 	}
-	return !ended && unread(net, before[:noticed], a, false)
+	return !ended && unread(net, before[:noticed], a)
 }

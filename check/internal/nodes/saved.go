@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // An exploration can go on later: what is known after an item of work is all that is needed for the
@@ -113,19 +114,30 @@ func (x *explorer) report(r reported) {
 	x.reports = append(x.reports, r)
 }
 
-// mark is what an item may change before it is reported. Schedules and data that it finds are no
-// part of it: they are true in any case.
+// mark is what an item may change before it is reported. Data that are sent are no part of it: they
+// are the same whenever they are sent.
 type mark struct {
 	runs     int
 	outcomes int
 	unknown  string
 	known    map[string]bool
 	stuck    map[string][]*finding
+	replaced map[string][]model.Action // filled while the item is done
+}
+
+// remember keeps a schedule, and what was there before the present item.
+func (x *explorer) remember(key string, log *sut.Log) {
+	if _, noted := x.replaced[key]; !noted {
+		x.replaced[key] = x.schedules[key]
+	}
+	x.schedules[key] = choicesOf(log.Events)
 }
 
 // mark notes what is known before an item.
 func (x *explorer) mark() mark {
-	return mark{x.runs, len(x.result.Outcomes), x.unknown, maps.Clone(x.known), maps.Clone(x.stuck)}
+	x.replaced = map[string][]model.Action{}
+	return mark{x.runs, len(x.result.Outcomes), x.unknown, maps.Clone(x.known), maps.Clone(x.stuck),
+		x.replaced}
 }
 
 // encodeAt is encode as of a mark. The explorer stays as it is.
@@ -133,6 +145,12 @@ func (x *explorer) encodeAt(m mark) ([]byte, error) {
 	then := *x
 	then.runs, then.unknown, then.known, then.stuck = m.runs, m.unknown, m.known, m.stuck
 	then.result.Outcomes = x.result.Outcomes[:m.outcomes]
+	then.schedules = maps.Clone(x.schedules)
+	for key, was := range m.replaced {
+		if then.schedules[key] = was; was == nil {
+			delete(then.schedules, key)
+		}
+	}
 	return then.encode()
 }
 
