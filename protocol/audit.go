@@ -51,8 +51,8 @@ func (m *machine) audit(call table.Call, plan []int, first table.Effect) error {
 	// A goroutine that is left explains a difference, so that is said first.
 	if what != "" {
 		return fmt.Errorf("a second run from the same state does something else: %s%s; look for the "+
-			"order "+
-			"of a map, time, random numbers, or variables outside of the node", what, m.handlerLine(call))
+			"order of a map, time, random numbers, or variables outside of the node",
+			what, m.handlerLine(call))
 	}
 	// A function in the node may hold the node of the model.
 	state, err := m.imageOf(m.model.Nodes[call.Node])

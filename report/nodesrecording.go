@@ -59,8 +59,8 @@ type NodeEvent struct {
 	Conn    string `json:"conn,omitempty"` // the same at both ends
 	Address string `json:"addr,omitempty"` // of a connect, a listen, and the close of a listener
 	Data    []byte `json:"data,omitempty"` // that is sent
-	// Taken is how many bytes of the connection were read by then. With End it is the end of the
-	// stream that is found; of a reset, that came before it.
+	// Taken is how many bytes of the connection were read by then. With End a receive has found the
+	// end of the stream instead, and a reset comes after that.
 	Taken int  `json:"taken,omitempty"`
 	End   bool `json:"end,omitempty"`
 	// Failed says that the network has closed the connection.
