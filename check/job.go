@@ -53,7 +53,10 @@ func (r Request) goesOn() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return r.Resume.run.Elapsed(), r.Resume.asked.unchanged(now)
+	if err := r.Resume.asked.unchanged(now); err != nil {
+		return 0, err
+	}
+	return r.Resume.run.Elapsed(), nil
 }
 
 // Workers is how many executions the job runs at the same time, at most. The bound is the one of
