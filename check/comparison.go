@@ -42,7 +42,7 @@ type Comparison struct {
 func NewComparison(r CompareRequest) (*Comparison, error) {
 	if r.Config.Group == nil {
 		return nil, errors.New("compare is about checkpoints of peers, and none are configured: " +
-			"name them under peers: in the configuration")
+			"name them under `peers` in the configuration")
 	}
 	list, err := r.combinations()
 	if err != nil {

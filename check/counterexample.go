@@ -69,7 +69,8 @@ func (e *explainer) explain(v *violation, result *Result) error {
 	}
 	if at := narrate.FirstDifference(v.Events, log.Events); at >= 0 {
 		return fmt.Errorf("the program is not deterministic: the violating schedule, run again, differs at "+
-			"event %d of %d%s%s",
+			"event %d of %d%s%s\nlook for what reaches it and is not controlled, such as a file that others "+
+			"write",
 			at+1, len(v.Events), narrate.EventPlace(e.options.Program, log.Events, at),
 			narrate.DifferingFields(v.Events, log.Events, at))
 	}

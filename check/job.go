@@ -56,6 +56,7 @@ func (r Request) goesOn() (time.Duration, error) {
 	if err := r.Resume.asked.unchanged(now); err != nil {
 		return 0, err
 	}
+	// The time counts only for the same request.
 	return r.Resume.run.Elapsed(), nil
 }
 

@@ -170,7 +170,8 @@ func (r *replaying) show(schedule sut.Schedule, log *sut.Log) (*report.Counterex
 		return nil, fmt.Errorf("again: %w", err)
 	}
 	if at := narrate.FirstDifference(kept.Events, log.Events); at >= 0 {
-		return nil, fmt.Errorf("the program is not deterministic: run again, it differs at event %d of %d%s",
+		return nil, fmt.Errorf("the program is not deterministic: its second run differs at event "+
+			"%d of %d%s\nlook for what reaches it and is not controlled, such as a file that others write",
 			at+1, len(kept.Events), narrate.EventPlace(r.program, log.Events, at))
 	}
 	// Nothing was searched here, so counts would say nothing. What was assumed in the search is not

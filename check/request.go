@@ -168,7 +168,7 @@ func (r Request) openKept(
 		return nil, nil
 	case config.Group == nil:
 		return nil, errors.New("--cache keeps the answers of peers, and none are configured: " +
-			"name them under peers: in the configuration")
+			"name them under `peers` in the configuration")
 	}
 	d, err := fingerprint.DescribePeers(config)
 	if err != nil {

@@ -93,9 +93,9 @@ func canBeAbsent(a proxy.Address) error {
 	// The first two are forms that other keys and messages have, and nobody dials.
 	switch {
 	case a.From.IsValid() || a.FromPath != "":
-		return errors.New("leave out from: it does not matter where the program sends from")
+		return errors.New("leave `from` out, since it does not matter where the program sends from")
 	case a.OnlySix:
-		return errors.New("leave the 6 out: the address is one of IPv6")
+		return errors.New("leave the 6 out, since the address is one of IPv6")
 	case a.Network.IsUnix():
 		return nil
 	case a.At.Port() == 0:

@@ -30,9 +30,9 @@ func TestBadAbsent(t *testing.T) {
 			"dialled, such as 127.0.0.1:80",
 		"absent: [127.0.0.1:0]": "x.yaml:1: absent[0]: there is no port: give one, such as " +
 			"127.0.0.1:6379",
-		"absent: ['udp6:[::1]:53']": "x.yaml:1: absent[0]: leave the 6 out: the address is one of IPv6",
-		"absent: ['udp 127.0.0.1:53 from 127.0.0.1:54']": "x.yaml:1: absent[0]: leave out from: it does " +
-			"not matter where the program sends from",
+		"absent: ['udp6:[::1]:53']": "x.yaml:1: absent[0]: leave the 6 out, since the address is one of IPv6",
+		"absent: ['udp 127.0.0.1:53 from 127.0.0.1:54']": "x.yaml:1: absent[0]: leave `from` out, since it " +
+			"does not matter where the program sends from",
 		manyAbsent: "x.yaml:1: absent: there are 101 entries, and 100 is the limit: leave some out",
 		"peers: [{name: a, command: [a], listen: 127.0.0.1:80}]\nabsent: [127.0.0.1:81, '[::1]:80']": "" +
 			"x.yaml:2: absent[1]: [::1]:80 is where peers[0] listens: leave out one of them",

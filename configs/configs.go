@@ -343,8 +343,8 @@ func ParseSelfCheck(which string) (int, error) {
 	}
 	n, err := strconv.Atoi(which)
 	if err != nil || n < 1 || n > MaxExecutions {
-		return 0, fmt.Errorf("%.64q is not allowed: give all, off, or a number from 1 to %d: one "+
-			"execution of as many is checked", which, MaxExecutions)
+		return 0, fmt.Errorf("%.64q is not allowed: give all, off, or a number from 1 to %d, to check one "+
+			"execution of as many", which, MaxExecutions)
 	}
 	return n, nil
 }

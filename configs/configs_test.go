@@ -349,7 +349,7 @@ var badFiles = []struct{ text, want string }{
 			`declaration or with /... at its end for all packages below`},
 	{"self_check: sometimes",
 		`x.yaml:1: self_check: "sometimes" is not allowed: give all, off, or a number from 1 to ` +
-			`1000000000: one execution of as many is checked`},
+			`1000000000, to check one execution of as many`},
 	{"save_interval: -1s",
 		`x.yaml:1: save_interval: -1s is not allowed: give a duration up to 720h0m0s, or 0s to save only ` +
 			`when the check is interrupted`},
@@ -359,8 +359,8 @@ var badFiles = []struct{ text, want string }{
 	{"workers: -1", "x.yaml:1: workers: -1 is not allowed: give a number up to 256, or 0 to leave it to " +
 		"the search"},
 	{"self_check: -1",
-		`x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000: one ` +
-			`execution of as many is checked`},
+		`x.yaml:1: self_check: "-1" is not allowed: give all, off, or a number from 1 to 1000000000, to ` +
+			`check one execution of as many`},
 	{"faults: 101", `x.yaml:1: faults: 101 is not allowed: give a number from 1 to 100`},
 	{"faults: many",
 		`x.yaml:1: faults: "many" is not a number: give how many faults there can be first, such as 1 ` +
@@ -388,8 +388,8 @@ var badFiles = []struct{ text, want string }{
 	{"peers: [{profile: merecat}]\npeer_timers: 101",
 		`x.yaml:2: peer_timers: 101 is not allowed: give a number from 1 to 100`},
 	{"peers: [{profile: redis}]\npeer_timers: 1",
-		`x.yaml:2: peer_timers: no peer has a clock that can be advanced: give one that uses the C ` +
-			`library clock: virtual`},
+		`x.yaml:2: peer_timers: no peer has a clock that can be advanced: set ` + "`clock`" +
+			` to virtual for one that uses the C library`},
 	{"peers: [{profile: merecat}]\npeer_timers: 1\nscope: auto",
 		`x.yaml:2: peer_timers: that timers of the peers are due concerns all connections: use scope ` +
 			`group, and not auto`},
@@ -461,7 +461,7 @@ var badFiles = []struct{ text, want string }{
 			`8080, listen ` +
 			`udp:53 or listen unix:/path`},
 	{"peers:\n- {name: a, command: [a], expect: exit 0}", "x.yaml:2: peers[0]: peer a: only a client is " +
-		"expected to end: say after what it is started, such as after: listen 8080"},
+		"expected to end: say with `after` when it is started, such as listen 8080"},
 	{"peers:\n- {name: a, command: [a], choices: 0}", "x.yaml:2: peers[0].choices: 0 is not allowed: " +
 		"give a number from 1 to 4096"},
 	{"peers:\n- {name: a, command: [a], clock: frozen}", "x.yaml:2: peers[0].clock: \"frozen\" is not " +

@@ -210,8 +210,8 @@ func (c Config) peerTimerProblems() (problems []Problem) {
 	switch {
 	case c.World.PeerTimers == 0:
 	case c.Group == nil || !slices.ContainsFunc(c.Group.Peers, virtual):
-		problems = []Problem{{Key: "peer_timers", What: "no peer has a clock that can be advanced: give " +
-			"one that uses the C library clock: virtual"}}
+		problems = []Problem{{Key: "peer_timers", What: "no peer has a clock that can be advanced: set " +
+			"`clock` to virtual for one that uses the C library"}}
 	case c.Scope != "group":
 		problems = []Problem{{Key: "peer_timers", What: "that timers of the peers are due concerns all " +
 			"connections: use scope group, and not " + c.Scope}}

@@ -115,9 +115,10 @@ func TestErrors(t *testing.T) {
 const errorsHead = "# Error messages\n\n" +
 	"What a command can end with, and what to do. The list is made from the source:\n" +
 	"`go test ./lint -run TestErrors -update-errors`. Percent signs stand for what is filled in.\n\n" +
-	"Some messages only say where another one was met. They are left out. Some have no advice of\n" +
-	"their own, since they are about what goes on inside. The command adds a line to them. It goes by\n" +
-	"what the system says, such as that a disk is full. Otherwise it is:\n\n    " + advice.Inner + "\n"
+	"Messages that only say where another one was met are left out. *general* is said of those that\n" +
+	"have no advice of their own, since they are about what goes on inside. The command adds a line to\n" +
+	"them. It goes by what the system says, such as that a disk is full. Otherwise it is:\n\n    " +
+	advice.Inner + "\n"
 
 // isOwn reports whether a message has to have advice of its own.
 func isOwn(m messages.Message) bool {

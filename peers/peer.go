@@ -209,7 +209,7 @@ func canListen(a proxy.Address) error {
 	case a.Network.IsUnix():
 		return nil
 	case a.OnlySix:
-		return errors.New("leave the 6 out: the address is one of IPv6")
+		return errors.New("leave the 6 out, since the address is one of IPv6")
 	case a.At.Port() == 0:
 		return errors.New("there is no port: give one, such as 127.0.0.1:8080")
 	case !a.At.Addr().IsLoopback() && !a.At.Addr().IsUnspecified():

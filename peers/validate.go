@@ -167,7 +167,7 @@ func (p Peer) validateClient() error {
 	if !p.IsClient() {
 		if p.Expect != "" {
 			return errors.New("only a client is expected to end: " +
-				"say after what it is started, such as after: listen 8080")
+				"say with `after` when it is started, such as listen 8080")
 		}
 		return nil
 	}

@@ -6,10 +6,11 @@ import (
 	"github.com/tandem-mc/tandem/protocol"
 )
 
-// Lock is a client of a lock server that takes no for an answer, but not the other way round.
+// Lock is the server of a lock, or one of its clients. The server has a bug: it gives the lock to a
+// client while another one has it.
 type Lock struct {
 	Server bool
-	Holder protocol.ID // of the server; 0 is nobody
+	Holder protocol.ID // of the server; 0, the server itself, is nobody
 	Asked  bool
 	Has    bool
 }

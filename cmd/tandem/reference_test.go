@@ -97,22 +97,31 @@ func referenceOfConfiguration(t *testing.T) string {
 }
 
 // commentAsProse makes a paragraph of the lines of a comment. Lines that are indented are a list:
-// by three blanks an item begins, and by more it goes on.
+// by three blanks an item begins, and by more it goes on. Where no item has begun, lines that are
+// indented by more are code, and stay as they are.
 func commentAsProse(lines []string) string {
 	blocks := []string{""}
-	inList := false
+	const asCode = "    "
+	inList, inCode := false, false
 	for _, line := range lines {
 		text := strings.TrimPrefix(line, "#")
 		switch indent := len(text) - len(strings.TrimLeft(text, " ")); {
 		case indent == 3:
-			blocks, inList = append(blocks, "- "+strings.TrimSpace(text)), true
-		case indent < 3 && inList:
-			blocks, inList = append(blocks, strings.TrimSpace(text)), false
+			blocks, inList, inCode = append(blocks, "- "+strings.TrimSpace(text)), true, false
+		case indent > 3 && inCode:
+			blocks[len(blocks)-1] += "\n" + text[1:]
+		case indent > 3 && !inList:
+			blocks, inCode = append(blocks, text[1:]), true
+		case indent < 3 && (inList || inCode):
+			blocks, inList, inCode = append(blocks, strings.TrimSpace(text)), false, false
 		default:
 			blocks[len(blocks)-1] += " " + strings.TrimSpace(text)
 		}
 	}
 	for i, block := range blocks {
+		if strings.HasPrefix(block, asCode) {
+			continue
+		}
 		// What goes on below an item is indented as its text is.
 		if text := wrapped(strings.TrimSpace(block)); strings.HasPrefix(text, "- ") {
 			blocks[i] = strings.ReplaceAll(text, "\n", "\n  ")

@@ -23,27 +23,41 @@ var verbs = []string{
 	"wait", "write",
 }
 
-// In returns the clauses of a message that are advice, in their order; "" if there are none.
+// In returns the clauses of a message that are advice, in their order; "" if there are none. What
+// ends at a colon was tried when the rest went wrong, as in "start the peers: no such file". It is
+// no advice.
 func In(message string) string {
 	var found []string
 	for _, clause := range clauses(message) {
-		if isAdvice(clause) {
-			found = append(found, clause)
+		if text, tried := strings.CutSuffix(clause, ":"); !tried && isAdvice(text) {
+			found = append(found, text)
 		}
 	}
 	return strings.Join(found, "; ")
 }
 
-// clauses are the parts of a message. They end at marks that are followed by a blank, so that
-// addresses and names of files stay whole.
+// clauses are the parts of a message. They end with a line, or at marks that are followed by a
+// blank, so that addresses and names of files stay whole. Those that end at a colon keep it.
 func clauses(message string) (list []string) {
-	rest := strings.Join(strings.Fields(message), " ")
+	for line := range strings.Lines(message) {
+		list = append(list, clausesOfLine(line)...)
+	}
+	return list
+}
+
+func clausesOfLine(line string) (list []string) {
+	rest := strings.Join(strings.Fields(line), " ")
 	for rest != "" {
 		end, next := len(rest), len(rest)
-		for _, mark := range []string{": ", "; ", ". ", ", "} {
-			if i := strings.Index(rest, mark); i >= 0 && i < end {
+		for _, mark := range []string{": ", "; ", ". "} {
+			// Three dots are a pattern of packages.
+			i := strings.Index(rest, mark)
+			if i >= 0 && i < end && !strings.HasSuffix(rest[:i], "..") {
 				end, next = i, i+len(mark)
 			}
+		}
+		if next < len(rest) && rest[end] == ':' {
+			end++
 		}
 		if clause := strings.TrimSpace(rest[:end]); clause != "" {
 			list = append(list, clause)
@@ -105,7 +119,8 @@ func General(err error) string {
 		{[]syscall.Errno{syscall.ENOSPC, syscall.EDQUOT}, "make room on that disk"},
 		{[]syscall.Errno{syscall.EACCES, syscall.EPERM, syscall.EROFS},
 			"run it as a user who may do that, or name a place where you may"},
-		{[]syscall.Errno{syscall.ENOENT, syscall.ENOTDIR}, "look at the name: there is nothing called that"},
+		{[]syscall.Errno{syscall.ENOENT, syscall.ENOTDIR},
+			"look at the name, since there is nothing called that"},
 		{[]syscall.Errno{syscall.EISDIR}, "name a file instead"},
 		{[]syscall.Errno{syscall.ENOMEM}, "free memory, or take fewer --workers"},
 		{[]syscall.Errno{syscall.EMFILE, syscall.ENFILE}, "raise the limit of open files (ulimit -n)"},

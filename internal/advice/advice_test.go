@@ -12,17 +12,25 @@ import (
 // TestIn: advice is found where a person finds it.
 func TestIn(t *testing.T) {
 	for message, want := range map[string]string{
-		"--shrink x: give a number of executions, 1 to 9, or off":          "give a number of executions",
-		"a.yaml is there already: --force replaces it, and --print prints": "--force replaces it",
+		"--shrink x: give a number of executions, 1 to 9, or off": "give a number of " +
+			"executions, 1 to 9, or off",
+		"a.yaml is there already: --force replaces it, and --print prints": "--force replaces it, and " +
+			"--print prints",
 		"installing needs root: run `tandem doctor --fix` as root": "run `tandem doctor --fix` " +
 			"as root",
-		"no CRIU; `tandem doctor --fix`, as root, installs it":           "`tandem doctor --fix`",
-		"it has changed:\n  a\nPut it back, or check from the beginning": "or check from the beginning",
-		"x is a directory, or name a file":                               "or name a file",
-		"--time 0 is not allowed":                                        "",
-		"--csv and --svg name the same file":                             "",
-		"the check was interrupted":                                      "",
-		"127.0.0.1:80 was dialled: connection refused":                   "",
+		"no CRIU; `tandem doctor --fix`, as root, installs it": "`tandem doctor --fix`, as root, " +
+			"installs it",
+		"it has changed:\n  a\nPut it back, or check from the beginning": "Put it back, or check from " +
+			"the beginning",
+		"x: give main, or a path with /... at its end for all below": "give main, or a path with " +
+			"/... at its end for all below",
+		"start the peers: no such file":                "",
+		"check a: run 3 of 4: the worker died":         "",
+		"it has its own clock; wait: it takes long":    "",
+		"--time 0 is not allowed":                      "",
+		"--csv and --svg name the same file":           "",
+		"the check was interrupted":                    "",
+		"127.0.0.1:80 was dialled: connection refused": "",
 		"give": "give",
 		"":     "",
 	} {

@@ -182,7 +182,7 @@ func (s *Session) start(g *groupState) (reads ckptd.Reads, err error) {
 }
 
 var errNoPeers = errors.New("the program opens a connection, but no peers are configured: " +
-	"name them under peers: in the configuration")
+	"name them under `peers` in the configuration")
 
 // restore takes the group back to a checkpoint. On ckptd.ErrImageGone the caller tries another one.
 // On success the descriptors of all open sockets are those of the restored group.

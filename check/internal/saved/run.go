@@ -58,7 +58,7 @@ func New(dir string) (*Run, error) {
 func isFree(dir string) error {
 	for _, name := range []string{stateFile, previousFile} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return fmt.Errorf("%s has a saved run: go on with it (--resume %s), or remove it", dir, dir)
+			return fmt.Errorf("%s has a saved run: remove it, or go on with it by --resume %s", dir, dir)
 		}
 	}
 	return nil

@@ -107,7 +107,7 @@ func TestSavedRun(t *testing.T) {
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "another process goes on with it") {
 		t.Errorf("opened twice: %v", err)
 	}
-	if _, err := New(dir); err == nil || !strings.Contains(err.Error(), "go on with it (--resume "+dir+")") {
+	if _, err := New(dir); err == nil || !strings.Contains(err.Error(), "go on with it by --resume "+dir) {
 		t.Errorf("a new run in the same place: %v", err)
 	}
 	if err := r.Remove(); err != nil {

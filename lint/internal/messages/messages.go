@@ -96,13 +96,13 @@ func readPackage(dir, root string) (list []Message, err error) {
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			for _, e := range texts(n) {
-				// Lines of a message are one, as in a table.
-				text := strings.Join(strings.Fields(textOf(e, constants, 0)), " ")
+				lines := textOf(e, constants, 0)
+				text := strings.Join(strings.Fields(lines), " ") // one line, as in a table
 				if !says(text) {
 					continue
 				}
 				list = append(list, Message{
-					File: filepath.ToSlash(relative), Text: text, Advice: advice.In(text),
+					File: filepath.ToSlash(relative), Text: text, Advice: advice.In(lines),
 					Wraps: strings.Contains(text, "%w"),
 				})
 			}
