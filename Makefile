@@ -43,8 +43,9 @@ EXAMPLES_WITH_PEERS = scpto scpto/fixed twocommands httpget keepalive alphabet a
 	download redis library tickets sshd
 STRATEGIES = never,after-nd,after-connect,adaptive,after-io,always
 
-# One static binary for each process; some examples are peers of others.
-BUILD = CGO_ENABLED=0 $(GO) build
+# One static binary for each process; some examples are peers of others. They are compiled as a
+# release is, so that what is compiled for one is there for the other.
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath
 
 .NOTPARALLEL:
 .PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \

@@ -75,7 +75,11 @@ func TestDebug(t *testing.T) {
 	// Addresses are the same in all runs, and so are the numbers of goroutines, so both are
 	// compared. The kernel numbers processes, and so it does threads.
 	numbered, first := regexp.MustCompile(`(thread|Process) \d+`), ""
-	for i := range 20 {
+	times := 5
+	if *deep {
+		times = 20
+	}
+	for i := range times {
 		out, err := run("debug", "race.cx", "--init", "debug.txt").CombinedOutput()
 		text := numbered.ReplaceAllString(string(out), "$1 N")
 		if err != nil {
