@@ -342,6 +342,35 @@ func TestSharedProcessor(t *testing.T) {
 	}
 }
 
+// TestLeavesCrowd: a process whose processor others want moves to one that is idle, with the
+// goroutine that stays with it. Its next turns are there.
+func TestLeavesCrowd(t *testing.T) {
+	p := start(t, "works", nil)
+	own := p.options.Processor
+	if !own.known || own.all.Count() < 2 {
+		t.Skip("LEFT OUT: processes cannot move here, or there is one processor only")
+	}
+	other := 0
+	for !own.all.IsSet(other) || own.one.IsSet(other) {
+		other++
+	}
+	defer own.Stay()()
+	own.crowding = crowding{machine: &crowded{idle: other}}
+	where := func(id int) (set unix.CPUSet) {
+		if err := unix.SchedGetaffinity(id, &set); err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	before := where(p.Pid())
+	for !own.one.IsSet(other) { // three looks
+		own.Share()()
+	}
+	if now := where(p.Pid()); now == before || now != own.one || where(0) != now {
+		t.Errorf("the process runs on %v, the goroutine on %v", where(p.Pid()), where(0))
+	}
+}
+
 // TestMemoryFiles: a file in memory has its size, and one for output is only appended to, also
 // after it was emptied.
 func TestMemoryFiles(t *testing.T) {

@@ -3,8 +3,11 @@ package process
 import (
 	"os"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // Processor is the one that a process runs on. Checker and process take turns and never run at the
@@ -19,6 +22,8 @@ type Processor struct {
 	chosen   bool
 	known    bool
 	stays    bool // the goroutine that calls Share is there
+	pid      int  // of the process that is there
+	crowding crowding
 }
 
 // claim ties a process to the processor, which is chosen by the first. It is a matter of speed
@@ -28,6 +33,37 @@ func (p *Processor) claim(pid int) {
 		p.choose(pid)
 	}
 	p.known = p.chosen && unix.SchedSetaffinity(pid, &p.one) == nil
+	p.pid, p.crowding = pid, crowding{machine: &kernel{}}
+}
+
+// leaveCrowd moves the process, and the calling thread if that stays with it, to a processor that
+// is idle, where others run on theirs. It looks now and then only.
+func (p *Processor) leaveCrowd() {
+	now := time.Now()
+	if !p.known || !p.crowding.due(now) {
+		return
+	}
+	if cpu := p.crowding.better(now, unix.Gettid(), p.pid, &p.all); cpu >= 0 {
+		p.move(cpu)
+	}
+}
+
+// move ties the threads of the process, and that of the checker, to another processor. Where that
+// cannot be done, all stays as it is, or becomes slower: a matter of speed only.
+func (p *Processor) move(cpu int) {
+	p.one = unix.CPUSet{}
+	p.one.Set(cpu)
+	var reader procfs.Reader
+	threads, err := reader.Threads(p.pid)
+	if err != nil {
+		return // it has ended
+	}
+	for _, tid := range threads {
+		_ = unix.SchedSetaffinity(tid, &p.one)
+	}
+	if p.stays {
+		_ = unix.SchedSetaffinity(0, &p.one)
+	}
 }
 
 // choose takes one of the processors. Several workers spread. It takes the one whose number among
@@ -53,12 +89,17 @@ func (p *Processor) choose(pid int) {
 }
 
 // Share brings the calling goroutine to the worker's processor until the
-// function that it returns is called.
+// function that it returns is called. If others run there, both may move to another one first.
 func (p *Processor) Share() (leave func()) {
-	if !p.known || p.stays {
+	if !p.known {
+		return func() {}
+	}
+	if p.stays {
+		p.leaveCrowd()
 		return func() {}
 	}
 	runtime.LockOSThread()
+	p.leaveCrowd()
 	var before unix.CPUSet // perhaps that of another worker, where the goroutine stays
 	if unix.SchedGetaffinity(0, &before) != nil {
 		before = p.all
@@ -71,7 +112,7 @@ func (p *Processor) Share() (leave func()) {
 }
 
 // Stay keeps the calling goroutine on the process's processor until the function that it returns is
-// called. Meanwhile Share does nothing.
+// called. Meanwhile Share only moves both together.
 func (p *Processor) Stay() (leave func()) {
 	away := p.Share()
 	p.stays = true
