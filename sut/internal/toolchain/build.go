@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // BuildOptions say what to build. A pattern that matches no package of the program is an error.
@@ -88,12 +89,17 @@ type listedPackage struct {
 	// IgnoredGoFiles are left out, by their names or build constraints.
 	IgnoredGoFiles []string
 	Imports        []string
-	Module         *struct {
-		Path     string
-		Main     bool
-		Indirect bool // no main module requires it directly
-	}
+	Module         *listedModule
+	inputsOfPackage
 	Error *struct{ Err string }
+}
+
+// listedModule is what `go list` tells of the module of a package.
+type listedModule struct {
+	Path     string
+	Main     bool
+	Indirect bool // no main module requires it directly
+	inputsOfModule
 }
 
 // ErrNoTests is the error of building the tests of a package that has none.
@@ -127,6 +133,7 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 		return nil, fmt.Errorf("%s may be several packages: name one", o.Package)
 	}
 	// The list comes first: it is quick, and says what can be refused before anything is compiled.
+	listed := time.Now()
 	packages, err := t.list(ctx, o)
 	if err != nil {
 		return nil, err
@@ -169,7 +176,7 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 		// Else nobody reads DWARF, and it is a third of the linker's work.
 		args = append(args, "-ldflags=-w")
 	}
-	if p.Hash, err = t.link(ctx, o, packages, args); err != nil {
+	if p.Hash, err = t.link(ctx, o, inputsOf(t, o, listed, packages, args), args); err != nil {
 		return nil, err
 	}
 	p.symbols, err = readSymbols(o.Output)
@@ -234,8 +241,7 @@ func (p listedPackage) mayUseCgo() bool {
 // runList runs go list, with one more variable in its environment. Errors of packages are in the
 // list, so that the first of them can be told as the user knows it.
 func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]listedPackage, error) {
-	args := []string{"list", "-deps", "-e",
-		"-json=ImportPath,Dir,Name,Standard,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Module,Error"}
+	args := []string{"list", "-deps", "-e", "-json=" + listedFields}
 	args = append(args, t.tags(o)...)
 	if o.Tests {
 		args = append(args, "-test")

@@ -52,11 +52,7 @@ func TestPatterns(t *testing.T) {
 // program is made of a main package, one of its module, one that its module requires directly and
 // one that it does not, and some of the standard library.
 func program() []listedPackage {
-	type module = struct {
-		Path     string
-		Main     bool
-		Indirect bool
-	}
+	type module = listedModule
 	return []listedPackage{
 		{ImportPath: "runtime", Standard: true},
 		{ImportPath: "sync/atomic", Standard: true},

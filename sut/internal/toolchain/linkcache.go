@@ -25,7 +25,8 @@ import (
 // file, which is a hash of all that goes in. So each program is built into an entry of its own
 // below the cache, and copied from there.
 //
-// An entry is a directory with two files. It is locked while it is used. The go command holds the
+// An entry is a directory with three files: the program, its hash, and that of what it was made of
+// (inputs.go). It is locked while it is used. The go command holds the
 // lock, too, because it goes on for a moment when a check is killed. It trusts the build ID alone,
 // and an interrupted build may leave half of a file, so the hash of the whole is kept beside it.
 // Whatever goes wrong with an entry, the program is built without one.
@@ -33,6 +34,7 @@ const (
 	entriesDir   = "programs" // the directory of the entries, beside the patched distributions
 	entryProgram = "program"
 	entryHash    = "hash"
+	entryInputs  = "inputs"
 )
 
 // maxEntryBytes is how many bytes of programs are kept; the one just built is kept in any case. A
@@ -43,9 +45,9 @@ const maxEntryBytes = 512 << 20
 // hash. Build errors of an entry are tried again without it, so an entry can only make a build
 // faster.
 func (t *Toolchain) link(
-	ctx context.Context, o BuildOptions, packages []listedPackage, args []string,
+	ctx context.Context, o BuildOptions, in inputs, args []string,
 ) (hash string, err error) {
-	main := packages[len(packages)-1]
+	main := in.packages[len(in.packages)-1]
 	to := func(file string, held ...*os.File) error {
 		all := slices.Concat(args[:1], []string{"-o", file}, args[1:], []string{o.Package})
 		if o.Progress != nil && !o.Tests { // of tests, -v is another flag
@@ -53,7 +55,7 @@ func (t *Toolchain) link(
 		}
 		cmd := t.command(ctx, o.Dir, all...)
 		cmd.ExtraFiles = held
-		said := newCompiled(packages, o.Progress)
+		said := newCompiled(in.packages, o.Progress)
 		cmd.Stderr = said
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("building %s: %w", o.Package, said.addTo(err))
@@ -62,7 +64,7 @@ func (t *Toolchain) link(
 	}
 	k := openEntry(filepath.Join(filepath.Dir(t.Root), entriesDir), entryName(t.Root, o, main, args))
 	if k != nil {
-		hash, err = k.link(func(file string) error { return to(file, k.lock) }, o.Output)
+		hash, err = k.link(in, func(file string) error { return to(file, k.lock) }, o.Output)
 		k.lock.Close()
 		if err == nil {
 			limitEntries(filepath.Dir(k.dir), maxEntryBytes)
@@ -127,15 +129,24 @@ func lockEntry(dir string) *linkEntry {
 }
 
 // link has to, which writes a file, write the program of the entry and copies it to output. The
-// hash that was noted says that the program is whole, and not cut off by an interruption.
-func (k *linkEntry) link(to func(file string) error, output string) (hash string, err error) {
+// hash that was noted says that the program is whole, and not cut off by an interruption. If it is
+// made of the same as it would be now, it is only copied.
+func (k *linkEntry) link(
+	in inputs, to func(file string) error, output string,
+) (hash string, err error) {
 	program, note := filepath.Join(k.dir, entryProgram), filepath.Join(k.dir, entryHash)
 	noted, _ := os.ReadFile(note)
-	if hash, _ = HashFile(program); hash == "" || hash != string(noted) {
-		if err := os.RemoveAll(program); err != nil { // nobody knows whether it is whole
-			return "", err
+	madeOf, before := filepath.Join(k.dir, entryInputs), in.hash()
+	if hash, _ = HashFile(program); hash != "" && hash == string(noted) {
+		if was, _ := os.ReadFile(madeOf); before != "" && string(was) == before {
+			now := time.Now()
+			_ = os.Chtimes(program, now, now) // it is in use: see limitEntries
+			return copyAndHash(program, output)
 		}
+	} else if err := os.RemoveAll(program); err != nil { // nobody knows whether it is whole
+		return "", err
 	}
+	_ = os.Remove(madeOf)         // it is not known of what will be there
 	const clockStep = time.Second // more than the steps of the times of files
 	began := time.Now().Add(-clockStep)
 	if err := to(program); err != nil {
@@ -146,10 +157,17 @@ func (k *linkEntry) link(to func(file string) error, output string) (hash string
 	if info, err := os.Stat(program); err != nil || info.ModTime().Before(began) {
 		return "", fmt.Errorf("the go command has not written %s", program)
 	}
-	if hash, err = copyAndHash(program, output); err == nil && hash != string(noted) {
-		_ = os.WriteFile(note, []byte(hash), 0o600) // without it the next build links again
+	if hash, err = copyAndHash(program, output); err != nil {
+		return hash, err
 	}
-	return hash, err
+	// Without the notes the next build links again, or asks the go command.
+	if hash != string(noted) {
+		err = os.WriteFile(note, []byte(hash), 0o600)
+	}
+	if err == nil && before != "" && in.hash() == before && in.areListed() {
+		_ = os.WriteFile(madeOf, []byte(before), 0o600)
+	}
+	return hash, nil
 }
 
 // copyAndHash makes a copy of a program and returns what HashFile returns for both. The old file is

@@ -115,11 +115,7 @@ func TestUnmatchedPatterns(t *testing.T) {
 // TestModules: packages of other modules are known by these; those that a main module requires
 // itself are told from the rest.
 func TestModules(t *testing.T) {
-	type module = struct {
-		Path     string
-		Main     bool
-		Indirect bool
-	}
+	type module = listedModule
 	list := []listedPackage{
 		{ImportPath: "fmt", Standard: true},
 		{ImportPath: "example.com/own", Module: &module{Path: "example.com", Main: true}},
