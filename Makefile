@@ -35,6 +35,7 @@
 # make finders    how many executions each search needs to find known bugs; ROWS=..., UPDATE=1
 # make online     two systems that run over UDP, whose bugs are found before they happen; RUNS=20, UPDATE=1
 # make protocols  searches of protocols beside those of the papers and of SPIN; ROWS=..., ALL=1, UPDATE=1
+# make external   searches with more states than memory has room for; MODELS=twophase:11 MEMORY=512, KILLS=...
 # make raft       go.etcd.io/raft checked within bounds that take minutes; UPDATE=1
 # make clean      remove bin
 
@@ -50,7 +51,7 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath
 .NOTPARALLEL:
 .PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \
 	soak fuzz cases kills roots versions table2 adaptive libraries servers museum finders protocols online container \
-	raft lint house clean
+	external raft lint house clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed
@@ -210,6 +211,12 @@ protocols: PEERS = spin
 protocols: setup
 	@$(GO) run ./examples/protocols -rows '$(or $(ROWS),.)' -spin 5 $(if $(ALL),-all) \
 		$(if $(UPDATE),-update examples/protocols/README.md)
+
+# More than 10^8 states: MODELS=twophase:11.
+external:
+	$(GO) test ./protocol -run '^TestExternalKilled$$' -count=1 -timeout 4h -kills $(or $(KILLS),200)
+	@$(GO) run ./examples/protocols/external -models '$(or $(MODELS),synod:1,synod:2,twophase:8,twophase:9)' \
+		-memory '$(or $(MEMORY),0,512,64)' -workers $(or $(WORKERS),1) $(if $(DIR),-dir $(DIR))
 
 # Go only: neither root nor peers are needed.
 raft:

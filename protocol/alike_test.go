@@ -335,7 +335,7 @@ func TestAlikeTwin(t *testing.T) {
 	if err := flag.Set("rapid.checks", strconv.Itoa(*protocols/4)); err != nil {
 		t.Fatal(err)
 	}
-	states, orbits, compared := 0, 0, 0
+	states, orbits, compared, dir := 0, 0, 0, t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		h := drawHerd(t)
 		m := h.model()
@@ -348,7 +348,8 @@ func TestAlikeTwin(t *testing.T) {
 		properties, set := m.Properties, m.Alike
 		m.Properties = nil
 		workers := rapid.IntRange(1, 3).Draw(t, "workers")
-		for _, o := range []Options{{Workers: workers}, {Search: DepthFirst}} {
+		for _, o := range []Options{{Workers: workers}, {Search: DepthFirst},
+			{Workers: workers, External: dir, onDisk: drawSizes(t)}} {
 			r, err := Check(m, o)
 			if err != nil || r.Verdict != Holds || r.States != kept {
 				t.Fatalf("%+v: %v, error %v; want %d states of %d", o, r, err, kept, all)
@@ -373,6 +374,7 @@ func TestAlikeTwin(t *testing.T) {
 				continue
 			}
 			checkProperty(t, m, want, Options{Workers: workers})
+			checkProperty(t, m, want, Options{Workers: workers, External: dir, onDisk: drawSizes(t)})
 		}
 	})
 	t.Logf("%d protocols compared: %d orbits of %d states", compared, orbits, states)

@@ -2,11 +2,11 @@ package protocol
 
 import (
 	"fmt"
-	"runtime/metrics"
 	"sync"
 	"time"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/meter"
 )
 
 // bounds ends a search that has become too large, and tells how far it is.
@@ -17,7 +17,7 @@ type bounds struct {
 	told   time.Time
 	teller *teller
 	looked time.Time // when memory was measured last
-	memory []metrics.Sample
+	memory *meter.Meter
 }
 
 // newBounds counts the time from the start.
@@ -25,10 +25,8 @@ func newBounds(o Options, start time.Time) *bounds {
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory
 	}
-	b := &bounds{Options: o, start: start, told: start, teller: newTeller(o.Output, o.log)}
-	b.memory = []metrics.Sample{{Name: "/memory/classes/total:bytes"},
-		{Name: "/memory/classes/heap/released:bytes"}}
-	return b
+	return &bounds{Options: o, start: start, told: start, teller: newTeller(o.Output, o.log),
+		memory: meter.New()}
 }
 
 // How often progress is told, and memory is measured.
@@ -62,8 +60,8 @@ func (b *bounds) stopAt(p Progress) string {
 		return ""
 	}
 	b.looked = now
-	metrics.Read(b.memory)
-	if used := b.memory[0].Value.Uint64() - b.memory[1].Value.Uint64(); used > b.Memory {
+	// An external search has its states elsewhere, so what is too much may be garbage.
+	if b.memory.IsOver(b.Memory, now, b.External != "") {
 		return fmt.Sprintf("the bound of %d MB of memory was reached", b.Memory>>20)
 	}
 	return ""

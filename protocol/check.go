@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/protocol/internal/external"
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/local"
 	"github.com/tandem-mc/tandem/protocol/internal/page"
@@ -34,6 +35,12 @@ type Options struct {
 	Time          time.Duration
 	// Memory bounds the bytes that the whole program takes. Zero is DefaultMemory.
 	Memory uint64
+	// External is a directory for states that Memory has no room for: the search goes on there,
+	// with the same result. It must be there already; files in it are removed when the search ends.
+	// If it is empty, the search ends at the bound of Memory. Only a breadth-first search that is
+	// not reduced goes on. Disk bounds the bytes of these files; zero is no bound.
+	External string
+	Disk     uint64
 	// Workers is how many goroutines search; zero is one for each processor. With more than one it
 	// may vary which of several shortest runs is shown.
 	Workers int
@@ -56,6 +63,7 @@ type Options struct {
 
 	log        func(format string, args ...any) // of the test
 	keepAlways bool                             // a search is kept at each level, for tests
+	onDisk     func(*global.Disk)               // changes sizes of an external search, for tests
 }
 
 // Split is a way in which Reduce tells transitions apart (Bokor et al., section V). With each of
@@ -107,6 +115,8 @@ type Progress struct {
 	Frontier    int
 	Transitions int64
 	Bytes       int64 // of the states, without what they are made of
+	// Disk is the bytes of an external search in files; of a result, what they were at most.
+	Disk int64
 	// Events is how many events have been executed so far in the fixpoint with which Local and
 	// Reduce begin; zero afterwards.
 	Events  int
@@ -210,6 +220,8 @@ func check(m *Model, o Options) (*Result, error) {
 	switch {
 	case o.Search > Local:
 		return nil, fmt.Errorf("there is no %v: choose one of the constants", o.Search)
+	case o.External != "" && (o.Search != BreadthFirst || o.Reduce):
+		return nil, errNotExternal
 	case o.Resume != "" && o.Search == Local:
 		return nil, errNotKept
 	case o.Search == Local:
@@ -235,6 +247,11 @@ func check(m *Model, o Options) (*Result, error) {
 			whole, c = endless, newSearch(machine, o, bounds)
 		}
 	}
+	if o.External != "" {
+		if c.Disk, err = newDisk(o, bounds.Memory); err != nil {
+			return nil, err
+		}
+	}
 	var k *keeper
 	if o.Resume != "" {
 		if k, err = newKeeper(machine, o, &c); err != nil {
@@ -242,25 +259,45 @@ func check(m *Model, o Options) (*Result, error) {
 		}
 	}
 	found, err := global.Search(c)
-	if errors.Is(err, global.ErrKept) {
-		return nil, k.file.Damaged()
-	}
 	if err != nil {
-		return nil, likeness{machine}.explainAsymmetry(err)
+		return nil, explainError(machine, k, err)
 	}
+	r, err := newResult(machine, c, found, whole, start)
+	if err == nil && k != nil {
+		err = k.end(r)
+	}
+	return r, errors.Join(err, found.Release(r == nil || r.Reason != ""))
+}
+
+// newResult is what a search has found.
+func newResult(machine *machine, c global.Config, found *global.Result, whole string,
+	start time.Time) (*Result, error) {
 	r := &Result{Progress: progress(found.Progress, start), Reason: found.Reason, Whole: whole}
 	r.Locals, r.Messages, r.Handlers = c.Table.Sizes()
 	r.Unreached = machine.judge.unreached(found.Reached)
 	if found.Violation != nil {
+		var err error
 		if r.Violation, err = machine.explain(c, found.Violation); err != nil {
 			return nil, err
 		}
 	}
 	r.conclude()
-	if k != nil {
-		err = k.end(r)
+	return r, nil
+}
+
+// explainError says of an error what can be done.
+func explainError(m *machine, k *keeper, err error) error {
+	var damaged *external.DamagedError
+	var full *external.WriteError
+	switch {
+	case errors.Is(err, global.ErrKept):
+		return k.file.Damaged()
+	case k != nil && (errors.As(err, &damaged) || errors.Is(err, global.ErrStates)):
+		return fmt.Errorf("%w; remove %s to begin again", err, k.file)
+	case k != nil && k.isSaved && errors.As(err, &full):
+		return fmt.Errorf("%w; then the next check goes on from %s", err, k.file)
 	}
-	return r, err
+	return likeness{m}.explainAsymmetry(err)
 }
 
 // errAlike is of searches that know no symmetry.
@@ -342,5 +379,5 @@ func (j *judge) unreached(reached uint64) (names []string) {
 // progress is that of a search as others see it.
 func progress(p global.Progress, start time.Time) Progress {
 	return Progress{States: p.States, Depth: p.Depth, Transitions: p.Transitions, Bytes: p.Bytes,
-		Frontier: max(0, p.States-p.Expanded), Elapsed: time.Since(start)}
+		Disk: p.Disk, Frontier: max(0, p.States-p.Expanded), Elapsed: time.Since(start)}
 }

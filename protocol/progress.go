@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/tandem-mc/tandem/protocol/internal/show"
 )
 
 // Progress is told in plain lines, or in one line that is rewritten. A view of several lines, such
@@ -12,33 +14,25 @@ import (
 // mostly no terminal: go test reads what they print. So a test logs, and only a program that names
 // a terminal as its Output gets a line in place.
 
-// String is the progress in one line, of at most 79 characters as long as numbers are not huge.
+// String is the progress in one line, of at most 79 characters as long as numbers are not huge
+// and all states are in memory.
 func (p Progress) String() string {
 	if p.States == 0 && p.Events > 0 {
-		return fmt.Sprintf("%v: %s events of local states", p.Elapsed.Round(time.Second), short(p.Events))
+		return fmt.Sprintf("%v: %s events of local states", p.Elapsed.Round(time.Second),
+			show.Short(p.Events))
 	}
 	// The mean rate says more about how long the rest will take than the present one.
 	rate := 0
 	if p.Elapsed > 0 {
 		rate = int(float64(p.States) / p.Elapsed.Seconds())
 	}
-	return fmt.Sprintf("%v: %s states, %s/s, depth %d, frontier %s, %s transitions, %s", p.Elapsed.Round(
-		time.Second), short(p.States), short(rate), p.Depth, short(p.Frontier), short(int(p.Transitions)),
-		short(int(p.Bytes))+"B")
-}
-
-// short writes a number with three digits or so.
-func short(n int) string {
-	// Bytes are counted in thousands as well.
-	units, x := []string{"", "k", "M", "G", "T"}, float64(n)
-	for x >= 1000 && len(units) > 1 {
-		x /= 1000
-		units = units[1:]
+	disk := ""
+	if p.Disk > 0 {
+		disk = fmt.Sprintf(", disk %sB", show.Short(int(p.Disk)))
 	}
-	if units[0] == "" || x >= 100 {
-		return fmt.Sprintf("%.0f%s", x, units[0])
-	}
-	return fmt.Sprintf("%.1f%s", x, units[0])
+	return fmt.Sprintf("%v: %s states, %s/s, depth %d, frontier %s, %s transitions, %s%s", p.Elapsed.Round(
+		time.Second), show.Short(p.States), show.Short(rate), p.Depth, show.Short(p.Frontier),
+		show.Short(int(p.Transitions)), show.Short(int(p.Bytes))+"B", disk)
 }
 
 // teller tells how far a search is: on a terminal in a line that is rewritten, else in lines that

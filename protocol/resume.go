@@ -12,6 +12,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/tandem-mc/tandem/protocol/internal/external"
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/kept"
 	"github.com/tandem-mc/tandem/protocol/internal/show"
@@ -48,6 +49,21 @@ const (
 // errNotKept is of searches that cannot be gone on with.
 var errNotKept = errors.New("only a breadth-first search goes on later, if it is not reduced and has no " +
 	"alike nodes: leave out Resume, or these")
+
+// errNotExternal is of searches that know no files of states.
+var errNotExternal = errors.New("only a breadth-first search that is not reduced has its states in files: " +
+	"leave out External, or these")
+
+// newDisk is where an external search has its states. Those of a search that is kept have a name of
+// their own, by which the next check finds them.
+func newDisk(o Options, memory uint64) (*global.Disk, error) {
+	name, left, err := external.NameFor(o.Resume)
+	d := &global.Disk{Directory: o.External, Name: name, Bound: o.Disk, Sizes: external.SizesFor(memory)}
+	if o.onDisk != nil {
+		o.onDisk(d)
+	}
+	return d, errors.Join(err, external.Probe(o.External, left))
+}
 
 // newKeeper has a search go on from a file, if that is there, and be kept in it. Handlers run to
 // fill the table, and so does the audit of a sample of them. A file that cannot be written is an

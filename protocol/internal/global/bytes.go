@@ -1,7 +1,9 @@
 package global
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 )
@@ -12,6 +14,7 @@ type byteForm struct {
 	*space.Set
 	config *Config
 	packed []byte // of add
+	loaded [][]loaded
 }
 
 // newByteForm is empty.
@@ -28,6 +31,35 @@ func (f *byteForm) addFrom(s *state, parent space.Ref, _ uint8) (at space.Ref, i
 }
 
 func (f *byteForm) origin(space.Ref) uint8 { return 0 }
+
+func (f *byteForm) reset() {
+	f.Reset()
+	f.loaded = make([][]loaded, f.Shards())
+}
+
+// loaded is a state that was loaded, and its place among all of them.
+type loaded struct {
+	at    space.Ref
+	place uint64
+}
+
+func (f *byteForm) load(s *state, place uint64, _ space.Ref, _ uint8) (
+	at space.Ref, isNew bool, err error) {
+	at, isNew, err = f.add(s, space.None)
+	shard, _ := f.Split(at)
+	f.loaded[shard] = append(f.loaded[shard], loaded{at, place})
+	return at, isNew, err
+}
+
+// placeOf searches by halves: in a shard, states lie in the order in which they came.
+func (f *byteForm) placeOf(at space.Ref) uint64 {
+	shard, _ := f.Split(at)
+	list := f.loaded[shard]
+	i, _ := slices.BinarySearchFunc(list, at, func(l loaded, at space.Ref) int {
+		return cmp.Compare(l.at, at)
+	})
+	return list[i].place
+}
 
 func (f *byteForm) look(at space.Ref, s *state) { f.config.unpack(s, f.State(at)) }
 
@@ -56,6 +88,8 @@ type byteWorker struct {
 	// visitor is what visit is as a function, made once.
 	visitor func(Step) error
 }
+
+func (w *byteWorker) reset() {}
 
 // settle has nothing to do: each state is inserted at once.
 func (w *byteWorker) settle() error { return nil }

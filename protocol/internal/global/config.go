@@ -3,8 +3,10 @@ package global
 import (
 	"bufio"
 	"io"
+	"os"
 
 	"github.com/tandem-mc/tandem/protocol/internal/alike"
+	"github.com/tandem-mc/tandem/protocol/internal/external"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -46,6 +48,9 @@ type Config struct {
 	// From has read read what such a search has written; the table is as it was then. It may be
 	// called several times. Nil: the search begins at the start.
 	From func(read func(*bufio.Reader) error) error
+	// Disk is where a search breadth first, which is not reduced, has its states when memory has no
+	// more room for them. Nil: nowhere.
+	Disk *Disk
 	// Stop is called now and then, by several goroutines at a time. A reason ends the search.
 	Stop func(Progress) (reason string)
 }
@@ -64,7 +69,19 @@ type Progress struct {
 	Expanded    int // those whose transitions have been visited, or are being visited
 	Transitions int64
 	Depth       int   // of the states that are expanded now
-	Bytes       int64 // of the visited states
+	Bytes       int64 // of the visited states, in memory
+	Disk        int64 // of files
+}
+
+// Disk says where files are.
+type Disk struct {
+	// Directory is there already. Name is that of a directory in it for files that stay if the
+	// search is kept; else it is empty.
+	Directory, Name string
+	Bound           uint64 // of the bytes; zero is none
+	Sizes           external.Sizes
+	// Write writes to a file; nil is that of the file. Tests have it fail.
+	Write func(file *os.File, data []byte) (int, error)
 }
 
 // shards is into how many parts states that are bytes are divided. With few parts, workers wait for

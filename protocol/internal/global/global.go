@@ -4,6 +4,7 @@
 package global
 
 import (
+	"bufio"
 	"errors"
 	"iter"
 	"slices"
@@ -16,12 +17,22 @@ import (
 
 // Result is what a search has found.
 type Result struct {
-	Progress
-	Reached uint64
+	Progress // of files, those that there were at most
+	Reached  uint64
 	// Violation is nil if there is none.
 	Violation *Violation
 	// Reason says why the search has ended before it was complete; empty if it was.
 	Reason string
+
+	files outer
+}
+
+// Release removes what the search has in files, or, if it is to go on later, only closes them.
+func (r *Result) Release(goesOn bool) error {
+	if r.files == nil {
+		return nil
+	}
+	return r.files.release(goesOn)
 }
 
 // Violation is a run that violates something.
@@ -48,6 +59,10 @@ type search struct {
 	expandings           atomic.Int64
 	reached              atomic.Uint64
 	depth                int
+	disk                 outer // nil: all states are in memory
+	// spill goes on with the states in files; reopen reads where such a search was.
+	spill  func(s *search) error
+	reopen func(s *search, in *bufio.Reader) error
 
 	mu     sync.Mutex
 	found  *finding
@@ -61,6 +76,36 @@ type finding struct {
 	Violation
 	at   space.Ref
 	step *Step // nil if the state itself is wrong
+}
+
+// outer is a search whose states are not in memory.
+type outer interface {
+	breadthFirst() error
+	progress() Progress
+	// isSingle says whether only one state is expanded at a time.
+	isSingle() bool
+	// finish completes a result, before the run to a violation is looked for.
+	finish(r *Result)
+	// statesBefore are the states before one of those in memory, up to the start.
+	statesBefore(at space.Ref) ([][]byte, error)
+	// release removes all files, or, if the search is to go on and was saved, only closes them.
+	release(goesOn bool) error
+}
+
+// errFull is of states that take more memory than they may.
+var errFull = errors.New("memory has no room for the states")
+
+// isMended says whether a search goes on after an error.
+func isMended(err error) bool { return isNarrow(err) || errors.Is(err, errFull) }
+
+// isFull says whether the states take more memory than they may. One state is expanded whatever it
+// takes.
+func (s *search) isFull() bool {
+	if s.Disk == nil || s.disk != nil && s.disk.isSingle() {
+		return false
+	}
+	_, bytes := s.form.Size()
+	return bytes > s.Disk.Sizes.Table
 }
 
 // errEnded unwinds a worker when the search is over.
@@ -88,6 +133,11 @@ type form interface {
 	each(shard int, from, end uint64) iter.Seq[space.Ref]
 	// newExpands has a worker expand states.
 	newExpands(w *worker) expands
+	// reset forgets all states. Load adds those to be expanded next, in their order; placeOf tells
+	// which one a state is, if no other states came before them.
+	reset()
+	load(s *state, place uint64, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error)
+	placeOf(at space.Ref) uint64
 }
 
 // expands expands states, for one goroutine.
@@ -97,30 +147,14 @@ type expands interface {
 	settle() error
 	// expandOne expands one state.
 	expandOne(at space.Ref) error
+	// reset forgets what depends on the places of states.
+	reset()
 }
 
 // part is a part of a level: states of a shard that lie between two places.
 type part struct {
 	shard     int
 	from, end uint64
-}
-
-// Search runs a search. An error is about the model, such as a state without an image.
-//
-// States are kept in the narrowest form that will do. If that turns out to be too narrow, all are
-// taken to a wider one, and the search goes on.
-func Search(c Config) (*Result, error) {
-	s := &search{Config: &c}
-	w, err := s.begin(nil)
-	for isNarrow(err) {
-		w, err = s.begin(err)
-	}
-	if err == nil && c.DepthFirst {
-		err = s.depthFirst(w)
-	} else if err == nil {
-		err = s.breadthFirst()
-	}
-	return s.result(w, err)
 }
 
 // begin visits the states in which a run may begin. The reason is why it has to begin again.
@@ -142,7 +176,10 @@ func (s *search) result(w *worker, err error) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Progress: s.progress(), Reached: s.reached.Load(), Reason: s.reason}
+	r := &Result{Progress: s.progress(), Reached: s.reached.Load(), Reason: s.reason, files: s.disk}
+	if s.disk != nil {
+		s.disk.finish(r)
+	}
 	if s.found != nil {
 		r.Violation, err = w.run(s.found)
 	}
@@ -151,6 +188,9 @@ func (s *search) result(w *worker, err error) (*Result, error) {
 
 // progress is how far the search is, but for transitions that workers have not told of yet.
 func (s *search) progress() Progress {
+	if s.disk != nil {
+		return s.disk.progress()
+	}
 	states, bytes := s.form.Size()
 	return Progress{States: states, Expanded: int(s.expandings.Load()), Transitions: s.transitions.Load(),
 		Depth: s.depth, Bytes: bytes}
@@ -160,8 +200,8 @@ func (s *search) progress() Progress {
 func (s *search) end(found *finding, reason string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// What is too narrow is mended, and then nobody would come upon a violation again.
-	if isNarrow(s.err) && !errors.Is(err, errEnded) {
+	// What has too little room is mended, and then nobody would come upon a violation again.
+	if isMended(s.err) && !errors.Is(err, errEnded) {
 		s.err = nil
 	}
 	if s.found == nil && s.reason == "" && s.err == nil {
@@ -174,6 +214,9 @@ func (s *search) end(found *finding, reason string, err error) error {
 // breadthFirst goes level by level, so that each state is reached by as few steps as possible. The
 // states of a level are expanded by all workers; what they reach is the next level.
 func (s *search) breadthFirst() error {
+	if s.disk != nil {
+		return s.disk.breadthFirst()
+	}
 	if s.levelEnd == nil {
 		s.levelStart, s.levelEnd = make([]uint64, s.form.Shards()), make([]uint64, s.form.Shards())
 		s.beginLevel()
@@ -191,8 +234,11 @@ func (s *search) breadthFirst() error {
 			return err
 		}
 		s.keep(false)
+		if s.isFull() {
+			return s.spill(s)
+		}
 		s.expandLevel(workers, level)
-		if s.ended.Load() && !isNarrow(s.err) {
+		if s.ended.Load() && !isMended(s.err) {
 			if s.reason != "" {
 				s.keep(true)
 			}
@@ -203,16 +249,25 @@ func (s *search) breadthFirst() error {
 			continue
 		}
 		// The level begins again. What it has reached stays.
-		s.transitions.Store(s.boundary.transitions)
-		s.expandings.Store(s.boundary.expandings)
+		reason := s.beginAgain()
+		if errors.Is(reason, errFull) {
+			return s.spill(s)
+		}
 		s.depth--
-		if _, err := convert(s, s.err); err != nil {
+		if _, err := convert(s, reason); err != nil {
 			return err
 		}
-		s.err = nil
-		s.ended.Store(false)
 		workers = s.newWorkers()
 	}
+}
+
+// beginAgain goes back to the boundary, and returns the reason. It is one that can be mended.
+func (s *search) beginAgain() (reason error) {
+	s.transitions.Store(s.boundary.transitions)
+	s.expandings.Store(s.boundary.expandings)
+	reason, s.err = s.err, nil
+	s.ended.Store(false)
+	return reason
 }
 
 // parts are those of the present level.

@@ -44,39 +44,73 @@ func (s *search) keep(isLast bool) {
 // write writes the search.
 func (s *search) write(out io.Writer) error {
 	w := bufio.NewWriterSize(out, 1<<16)
-	var head []byte
-	for _, n := range []uint64{uint64(s.depth), uint64(s.boundary.transitions), uint64(s.boundary.expandings),
-		s.boundary.reached} {
-		head = binary.AppendUvarint(head, n)
-	}
-	if _, err := w.Write(head); err != nil {
+	if _, err := w.Write(s.head(inMemory)); err != nil {
 		return err
 	}
 	// The last level is the one that was to be expanded. What it has reached meanwhile lies behind
 	// its end, and is left out.
-	x := &levelWriter{search: s, out: w}
-	start := make([]uint64, len(s.levelEnd))
-	for _, end := range append(slices.Clone(s.before), s.levelEnd) {
-		if err := x.level(start, end); err != nil {
-			return err
+	x := &levelReader{search: s}
+	var line []byte
+	err := x.levels(func(count int) error {
+		line = binary.AppendUvarint(line[:0], uint64(count))
+		_, err := w.Write(line)
+		return err
+	}, func(place uint64, node uint8, packed []byte) error {
+		line = line[:0]
+		if len(x.before) > 0 {
+			line = append(binary.AppendUvarint(line, place), node)
 		}
-		start = end
+		line = append(binary.AppendUvarint(line, uint64(len(packed))), packed...)
+		_, err := w.Write(line)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return w.Flush()
 }
 
-// levelWriter writes the states of one level after the other.
-type levelWriter struct {
+// Where the states of a search that was kept are.
+const (
+	inMemory = iota // they follow
+	inFiles
+)
+
+// head is what a search begins with that is kept.
+func (s *search) head(where uint64) (head []byte) {
+	for _, n := range []uint64{where, uint64(s.depth), uint64(s.boundary.transitions),
+		uint64(s.boundary.expandings), s.boundary.reached} {
+		head = binary.AppendUvarint(head, n)
+	}
+	return head
+}
+
+// levelReader reads the states of one level after the other from memory.
+type levelReader struct {
 	*search
-	out          *bufio.Writer
 	before, here [][]space.Ref // the states of the level before, and of this one, by shard, in order
-	line, packed []byte
+	packed       []byte
 	state        state
 }
 
-// level writes the states that lie between two ends. The places of a level are those in what is
-// written: the states of the first shard, then those of the second, and so on.
-func (x *levelWriter) level(start, end []uint64) error {
+// levels visits all levels, and the states of each: the place of the parent in the level before,
+// the node that has led there, and the state. The first level has no parents.
+func (x *levelReader) levels(begin func(count int) error,
+	visit func(place uint64, node uint8, packed []byte) error) error {
+	start := make([]uint64, len(x.levelEnd))
+	for _, end := range append(slices.Clone(x.search.before), x.levelEnd) {
+		if err := x.level(start, end, begin, visit); err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// level visits the states that lie between two ends. Their places are in this order: the states of
+// the first shard, then those of the second, and so on.
+func (x *levelReader) level(start, end []uint64, begin func(count int) error,
+	visit func(place uint64, node uint8, packed []byte) error) error {
 	isFirst := x.before == nil
 	x.here = make([][]space.Ref, len(end))
 	count := 0
@@ -86,28 +120,27 @@ func (x *levelWriter) level(start, end []uint64) error {
 		}
 		count += len(x.here[shard])
 	}
-	x.line = binary.AppendUvarint(x.line[:0], uint64(count))
+	if err := begin(count); err != nil {
+		return err
+	}
 	for _, list := range x.here {
 		for _, at := range list {
+			place := 0
 			if !isFirst {
-				place, err := x.placeOf(x.form.Parent(at))
-				if err != nil {
+				var err error
+				if place, err = x.placeOf(x.form.Parent(at)); err != nil {
 					return err
 				}
-				x.line = append(binary.AppendUvarint(x.line, uint64(place)), x.form.origin(at))
 			}
 			x.form.look(at, &x.state)
 			x.packed = x.pack(x.packed[:0], &x.state)
-			x.line = append(binary.AppendUvarint(x.line, uint64(len(x.packed))), x.packed...)
-			if _, err := x.out.Write(x.line); err != nil {
+			if err := visit(uint64(place), x.form.origin(at), x.packed); err != nil {
 				return err
 			}
-			x.line = x.line[:0]
 		}
 	}
 	x.before = x.here
-	_, err := x.out.Write(x.line) // of a level without states
-	return err
+	return nil
 }
 
 // errLevel would be a fault of the search.
@@ -115,7 +148,7 @@ var errLevel = errors.New("a state was not reached from the level before it")
 
 // placeOf is the place of a state in the level before. Within a shard, states lie in the order of
 // their numbers, so a search by halves finds it.
-func (x *levelWriter) placeOf(at space.Ref) (place int, err error) {
+func (x *levelReader) placeOf(at space.Ref) (place int, err error) {
 	shard, _ := x.form.Split(at)
 	for _, list := range x.before[:shard] {
 		place += len(list)
@@ -134,7 +167,7 @@ var ErrKept = errors.New("the states of a search cannot be read")
 // there already.
 func (s *search) restore(in *bufio.Reader) error {
 	r := &stateReader{search: s, in: in}
-	depth := r.number()
+	where, depth := r.number(), r.number()
 	s.boundary = boundary{int64(r.number()), int64(r.number()), r.number()}
 	if r.err != nil || depth >= 1<<31 {
 		return ErrKept
@@ -143,9 +176,11 @@ func (s *search) restore(in *bufio.Reader) error {
 	s.transitions.Store(s.boundary.transitions)
 	s.expandings.Store(s.boundary.expandings)
 	s.reached.Store(s.boundary.reached)
+	if where == inFiles {
+		return s.reopen(s, in)
+	}
 	s.levelStart, s.levelEnd = make([]uint64, s.form.Shards()), make([]uint64, s.form.Shards())
-	locals, messages := s.Table.Numbers()
-	r.locals, r.messages = locals, messages
+	r.known = s.numbers()
 	for level := range s.depth + 1 {
 		if level > 0 {
 			s.before = append(s.before, slices.Clone(s.levelEnd))
@@ -164,13 +199,24 @@ func (s *search) restore(in *bufio.Reader) error {
 // stateReader reads the states of one level after the other.
 type stateReader struct {
 	*search
-	in       *bufio.Reader
-	locals   []int // how many there are, by node
+	in     *bufio.Reader
+	known  numbers
+	before []space.Ref // the level before, in the order of the file
+	packed []byte
+	state  state
+	err    error
+}
+
+// numbers are how many local states there are, by node, and how many messages.
+type numbers struct {
+	locals   []int
 	messages int
-	before   []space.Ref // the level before, in the order of the file
-	packed   []byte
-	state    state
-	err      error
+}
+
+// numbers are those of the table.
+func (c *Config) numbers() (n numbers) {
+	n.locals, n.messages = c.Table.Numbers()
+	return n
 }
 
 // number reads a number; zero if there is none.
@@ -209,7 +255,7 @@ func (r *stateReader) level(level int) error {
 			return ErrKept
 		}
 		r.packed = slices.Grow(r.packed[:0], int(size))[:size]
-		if _, err := io.ReadFull(r.in, r.packed); err != nil || !r.isState(r.packed) {
+		if _, err := io.ReadFull(r.in, r.packed); err != nil || !r.isState(r.known, r.packed) {
 			return ErrKept
 		}
 		r.unpack(&r.state, r.packed)
@@ -228,10 +274,10 @@ func (r *stateReader) level(level int) error {
 	return nil
 }
 
-// isState says whether bytes are a state of what is in the table. A checksum says only that they
+// isState says whether bytes are a state of what was in the table. A checksum says only that they
 // are those that were written; whoever has written them may have been anybody. What passes here
 // can be unpacked and expanded, even if no run leads there.
-func (r *stateReader) isState(data []byte) bool {
+func (c *Config) isState(known numbers, data []byte) bool {
 	ok := true
 	next := func(bound uint64) uint64 {
 		n, size := binary.Uvarint(data)
@@ -242,20 +288,20 @@ func (r *stateReader) isState(data []byte) bool {
 		data = data[size:]
 		return n
 	}
-	for node := range r.Nodes {
-		next(uint64(r.locals[node]))
+	for node := range c.Nodes {
+		next(uint64(known.locals[node]))
 	}
-	for _, n := range []int{r.Faults.Drops, r.Faults.Duplicates, r.Faults.Crashes, r.Faults.Partitions} {
+	for _, n := range []int{c.Faults.Drops, c.Faults.Duplicates, c.Faults.Crashes, c.Faults.Partitions} {
 		if n > 0 {
 			next(uint64(n) + 1)
 		}
 	}
-	if r.Faults.Partitions != 0 {
-		next(1 << r.Nodes)
+	if c.Faults.Partitions != 0 {
+		next(1 << c.Nodes)
 	}
 	for last := uint64(0); len(data) > 0; {
-		bound := uint64(r.messages)
-		if !r.Ordered {
+		bound := uint64(known.messages)
+		if !c.Ordered {
 			bound -= last
 			last += next(bound)
 			continue

@@ -16,12 +16,9 @@ func (w *worker) run(f *finding) (*Violation, error) {
 	if f.at == space.None {
 		return &v, nil
 	}
-	var states [][]byte
-	// Each state has the one that it was first reached from.
-	for at := f.at; at != space.None; {
-		w.form.look(at, &w.cur)
-		states = append(states, w.config.pack(nil, &w.cur))
-		at = w.form.Parent(at)
+	states, err := w.statesBefore(f.at)
+	if err != nil {
+		return nil, err
 	}
 	slices.Reverse(states)
 	// The first state is not reached by a step.
@@ -45,6 +42,21 @@ func (w *worker) run(f *finding) (*Violation, error) {
 		v.Steps = append(v.Steps, *f.step)
 	}
 	return &v, nil
+}
+
+// statesBefore are a state and those before it, up to the start. Each state has the one that it was
+// first reached from.
+func (w *worker) statesBefore(at space.Ref) (states [][]byte, err error) {
+	for at != space.None {
+		w.form.look(at, &w.cur)
+		states = append(states, w.config.pack(nil, &w.cur))
+		if w.disk != nil {
+			before, err := w.disk.statesBefore(at)
+			return append(states, before...), err
+		}
+		at = w.form.Parent(at)
+	}
+	return states, nil
 }
 
 // stepBetween is the first step that leads from one state to another, or to one that differs from

@@ -41,6 +41,19 @@ func (f *vectorForm[V]) origin(at space.Ref) uint8 {
 	return node
 }
 
+func (f *vectorForm[V]) reset() { f.Reset() }
+
+// load has nothing to remember: the number of a state is its place.
+func (f *vectorForm[V]) load(s *state, _ uint64, parent space.Ref, node uint8) (
+	at space.Ref, isNew bool, err error) {
+	return f.addFrom(s, parent, node)
+}
+
+func (f *vectorForm[V]) placeOf(at space.Ref) uint64 {
+	_, number := f.Split(at)
+	return number
+}
+
 // insert adds a vector. One goroutine may call it at a time.
 func (f *vectorForm[V]) insert(v *V, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error) {
 	hash := space.Hash(v)
@@ -144,6 +157,9 @@ type cause[V space.Vector] struct {
 	move        *move[V]
 	combination uint64 // of the classes there
 }
+
+// reset forgets the parent, whose number another state may have now.
+func (w *vectorWorker[V]) reset() { w.parent = space.None }
 
 // settle inserts the successors that are left.
 func (w *vectorWorker[V]) settle() error {

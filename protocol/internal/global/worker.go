@@ -59,6 +59,9 @@ func (w *worker) pause() error {
 	if w.ended.Load() {
 		return errEnded
 	}
+	if w.isFull() {
+		return w.end(nil, "", errFull)
+	}
 	if w.Stop != nil {
 		if reason := w.Stop(w.progress()); reason != "" {
 			return w.end(nil, reason, nil)

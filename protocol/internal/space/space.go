@@ -271,6 +271,19 @@ func (r *Range) Next() (at Ref, state []byte, ok bool) {
 	return at, state, true
 }
 
+// Reset forgets all states, and keeps the memory. Nobody may use the set meanwhile.
+func (s *Set) Reset() {
+	for i := range s.shards {
+		h := &s.shards[i]
+		// What is zero is empty.
+		for from := uint64(0); from < h.end; from += blockSize {
+			clear(h.blocks[from/blockSize][:min(blockSize, h.end-from)])
+		}
+		clear(h.slots)
+		h.end, h.states = 0, 0
+	}
+}
+
 // Size says how many states there are, and how many bytes they take. It may be called at any time.
 func (s *Set) Size() (states int, bytes int64) {
 	for i := range s.shards {

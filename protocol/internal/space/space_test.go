@@ -13,43 +13,51 @@ import (
 func TestAgainstMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := New(rapid.SampledFrom([]int{1, 2, 5, 64}).Draw(t, "shards"))
-		parents, places := map[string]Ref{}, map[string]Ref{}
-		last := None
-		for range rapid.IntRange(1, 5).Draw(t, "rounds") {
-			size := rapid.SampledFrom([]int{3, 300, 30_000}).Draw(t, "bytes")
-			for i := range rapid.IntRange(1, 200).Draw(t, "states") {
-				state := fmt.Sprintf("%0*d", rapid.IntRange(1, size).Draw(t, "length"), i)
-				at, isNew, err := set.Insert([]byte(state), last)
-				if _, known := parents[state]; err != nil || isNew == known {
-					t.Fatalf("inserted: new %v, known %v, error %v", isNew, known, err)
-				}
-				if isNew {
-					parents[state], places[state] = last, at
-				}
-				last = at
-			}
-		}
-		for state, parent := range parents {
-			if at := places[state]; string(set.State(at)) != state || set.Parent(at) != parent {
-				t.Fatalf("state at %d: parent %d, want %d", at, set.Parent(at), parent)
-			}
-		}
-		seen := 0
-		for shard := range set.Shards() {
-			for all := set.Range(shard, 0, set.End(shard)); ; seen++ {
-				at, state, ok := all.Next()
-				if !ok {
-					break
-				}
-				if places[string(state)] != at {
-					t.Fatalf("a state at %d is said to be at %d", places[string(state)], at)
-				}
-			}
-		}
-		if n, _ := set.Size(); seen != len(parents) || n != len(parents) {
-			t.Fatalf("%d states, Range has %d, Size says %d", len(parents), seen, n)
+		// After a reset it is like a new one.
+		for range 2 {
+			checkSet(t, set)
+			set.Reset()
 		}
 	})
+}
+
+func checkSet(t *rapid.T, set *Set) {
+	parents, places := map[string]Ref{}, map[string]Ref{}
+	last := None
+	for range rapid.IntRange(1, 5).Draw(t, "rounds") {
+		size := rapid.SampledFrom([]int{3, 300, 30_000}).Draw(t, "bytes")
+		for i := range rapid.IntRange(1, 200).Draw(t, "states") {
+			state := fmt.Sprintf("%0*d", rapid.IntRange(1, size).Draw(t, "length"), i)
+			at, isNew, err := set.Insert([]byte(state), last)
+			if _, known := parents[state]; err != nil || isNew == known {
+				t.Fatalf("inserted: new %v, known %v, error %v", isNew, known, err)
+			}
+			if isNew {
+				parents[state], places[state] = last, at
+			}
+			last = at
+		}
+	}
+	for state, parent := range parents {
+		if at := places[state]; string(set.State(at)) != state || set.Parent(at) != parent {
+			t.Fatalf("state at %d: parent %d, want %d", at, set.Parent(at), parent)
+		}
+	}
+	seen := 0
+	for shard := range set.Shards() {
+		for all := set.Range(shard, 0, set.End(shard)); ; seen++ {
+			at, state, ok := all.Next()
+			if !ok {
+				break
+			}
+			if places[string(state)] != at {
+				t.Fatalf("a state at %d is said to be at %d", places[string(state)], at)
+			}
+		}
+	}
+	if n, _ := set.Size(); seen != len(parents) || n != len(parents) {
+		t.Fatalf("%d states, Range has %d, Size says %d", len(parents), seen, n)
+	}
 }
 
 // TestTogether: of equal states that goroutines insert, one is new.

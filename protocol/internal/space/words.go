@@ -175,13 +175,37 @@ func (s *Words[V]) fill(slot *uint64, value uint64) bool {
 // write writes a state behind the others.
 func (a *arena[V]) write(c *Candidate[V]) {
 	n := a.end % blockStates
-	// A block may have been made for a state that another goroutine has put in.
-	if n == 0 && a.end>>blockBits == uint64(len(*a.blocks.Load())) {
-		a.last = &wordBlock[V]{}
-		blocks := append(*a.blocks.Load(), a.last)
-		a.blocks.Store(&blocks)
+	if n == 0 {
+		a.begin()
 	}
 	a.last.states[n], a.last.parents[n], a.last.nodes[n] = c.State, c.parent, c.node
+}
+
+// begin begins a block. It may have been made for a state that another goroutine has put in, or
+// before a Reset.
+func (a *arena[V]) begin() {
+	blocks := *a.blocks.Load()
+	if a.end>>blockBits == uint64(len(blocks)) {
+		blocks = append(blocks, &wordBlock[V]{})
+		a.blocks.Store(&blocks)
+	}
+	a.last = blocks[a.end>>blockBits]
+}
+
+// Reset forgets all states, and keeps the memory. Nobody may use the set meanwhile.
+func (s *Words[V]) Reset() {
+	states := 0
+	for i := range s.arenas {
+		states += int(s.arenas[i].end)
+		s.arenas[i].end, s.arenas[i].room = 0, 0
+	}
+	// To clear a table that is far too large would take longer than to let it grow.
+	if n := max(firstSlots, 4*states); n < len(s.slots)/8 {
+		s.slots = make([]uint64, n)
+	} else {
+		clear(s.slots)
+	}
+	s.left = len(s.slots) / 4 * 3
 }
 
 // makeRoom makes room for some more states of an arena. The table grows before it is too full, so

@@ -20,6 +20,14 @@ func TestWordsAgainstMap(t *testing.T) {
 func checkWords[V Vector](t *rapid.T) {
 	arenas := rapid.SampledFrom([]int{1, 2, 5}).Draw(t, "arenas")
 	set := NewWords[V](arenas)
+	// After a reset it is like a new one.
+	for range 2 {
+		fillWords(t, set, arenas)
+		set.Reset()
+	}
+}
+
+func fillWords[V Vector](t *rapid.T, set *Words[V], arenas int) {
 	parents, places := map[V]Ref{}, map[V]Ref{}
 	most := rapid.SampledFrom([]uint64{2, 30, 1 << 40}).Draw(t, "numbers")
 	last := None
