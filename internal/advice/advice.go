@@ -56,10 +56,13 @@ func clausesOfLine(line string) (list []string) {
 				end, next = i, i+len(mark)
 			}
 		}
-		if next < len(rest) && rest[end] == ':' {
-			end++
+		clause := strings.TrimSpace(rest[:end])
+		if next == len(rest) { // a list may follow, in lines of its own
+			clause = strings.TrimSuffix(clause, ":")
+		} else if rest[end] == ':' {
+			clause += ":"
 		}
-		if clause := strings.TrimSpace(rest[:end]); clause != "" {
+		if clause != "" {
 			list = append(list, clause)
 		}
 		rest = rest[next:]

@@ -24,6 +24,7 @@ func TestIn(t *testing.T) {
 			"the beginning",
 		"x: give main, or a path with /... at its end for all below": "give main, or a path with " +
 			"/... at its end for all below",
+		"leave these out:\n  a\n  b":                   "leave these out",
 		"start the peers: no such file":                "",
 		"check a: run 3 of 4: the worker died":         "",
 		"it has its own clock; wait: it takes long":    "",
