@@ -71,7 +71,8 @@ type Inputs struct {
 	// PerConnection says that inputs to the peers on different connections are independent.
 	PerConnection bool `json:"per_connection,omitempty"`
 	// Taken says that the peers are told what the program takes of what has arrived: model.Receive
-	// and model.Accept. Both are inputs like others, so their order among inputs counts.
+	// and model.Accept. Both are inputs like others, so their order among inputs counts. With
+	// PerConnection they access nothing but what they take from, and what Answer.Touched says.
 	Taken bool `json:"taken,omitempty"`
 }
 

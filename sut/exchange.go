@@ -70,7 +70,7 @@ func (w *Worker) reply(a model.Answer) error {
 		Passed: uint64(a.Time.Passed), Shows: flag(a.Shows() || a.Again), Idle: flag(a.Time.Idle),
 		Tie: flag(a.Time.Tie),
 	}
-	left := unsent{first: a.First, opened: a.Opened, deliveries: a.Deliveries}
+	left := unsent{touched: a.Touched, first: a.First, opened: a.Opened, deliveries: a.Deliveries}
 	for {
 		fill(w.process.Shared, &left)
 		h.More = flag(!left.empty())
@@ -96,6 +96,7 @@ func (w *Worker) reply(a model.Answer) error {
 
 // unsent is what is left of an answer to hand over.
 type unsent struct {
+	touched    []model.Touch
 	first      int              // number of the first connection of opened
 	opened     []int            // at which listeners
 	deliveries []model.Delivery // after those
@@ -103,7 +104,7 @@ type unsent struct {
 }
 
 // empty reports whether all has been handed over.
-func (u *unsent) empty() bool { return len(u.opened)+len(u.deliveries) == 0 }
+func (u *unsent) empty() bool { return len(u.touched)+len(u.opened)+len(u.deliveries) == 0 }
 
 const deliveryHeaderSize = int(unsafe.Sizeof(abi.DeliveryHeader{}))
 
@@ -117,6 +118,13 @@ func fill(sh *abi.Shared, left *unsent) {
 			break
 		}
 		sh.Exchange.Deliveries++
+		if len(left.touched) > 0 {
+			t := left.touched[0]
+			header := abi.DeliveryHeader{Connection: abi.TouchObject, End: uint32(t.Kind)}
+			at += deliver(sh, at, header, binary.LittleEndian.AppendUint64(nil, uint64(t.Object)))
+			left.touched = left.touched[1:]
+			continue
+		}
 		if len(left.opened) > 0 {
 			header := abi.DeliveryHeader{Connection: uint32(left.first), Listener: uint32(left.opened[0]) + 1}
 			at += deliver(sh, at, header, nil)

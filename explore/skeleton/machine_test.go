@@ -504,6 +504,88 @@ func (s *system) exploreLocal(item Item) (x Exploration) {
 	return x
 }
 
+// exploreSome is exploreLocal as a search does it that runs one execution of those that differ only
+// in the order of independent operations, each to its end. Such an execution may leave the skeleton
+// in several places. Each is a branch, with all that comes of none of them before it.
+func (s *system) exploreSome(item Item) (x Exploration) {
+	wanted := map[Name]string{}
+	for i := range item.Local.Events {
+		wanted[item.Local.Events[i].Name] = item.Local.Events[i].key()
+	}
+	seen := map[string]bool{}
+	stack := []*local{start(s.machines[item.Component], item.Component)}
+	for len(stack) > 0 {
+		l := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if seen[l.key()] {
+			continue
+		}
+		seen[l.key()] = true
+		follows, departures := l.compare(wanted)
+		next := l.next(s.streams, offered(item.Arrivals, &local{events: follows}))
+		if stack = append(stack, next...); len(next) > 0 {
+			continue
+		}
+		for i := range departures {
+			x.Branches = append(x.Branches,
+				Branch{Component: item.Component, Before: follows, Event: &departures[i]})
+		}
+		if len(departures) > 0 {
+			continue
+		}
+		waits, due := l.rest()
+		if n := l.ticksAs(item.Local.Events, waits, due); n != nil {
+			stack = append(stack, n)
+		} else if len(l.events) == len(wanted) && waits == item.Local.Waits {
+			x.Traces++
+			x.Outcomes = append(x.Outcomes, l.outcome())
+		} else {
+			x.Branches = append(x.Branches,
+				Branch{Component: item.Component, Before: l.events, Waits: waits})
+		}
+	}
+	return x
+}
+
+// compare lists the events that are those of a skeleton and come of no others, and those others
+// that come of no others.
+func (l *local) compare(wanted map[Name]string) (follows, departures []Event) {
+	astray := map[string]int{} // the first one of each stream that is not wanted, or comes of such
+	for _, e := range l.events {
+		lost := slices.ContainsFunc(e.Past,
+			func(n Name) bool { return astray[n.Stream] > 0 && astray[n.Stream] <= n.N })
+		if !lost && wanted[e.Name] == e.key() {
+			follows = append(follows, e)
+			continue
+		}
+		if !lost {
+			departures = append(departures, e)
+		}
+		if astray[e.Stream] == 0 {
+			astray[e.Stream] = e.N
+		}
+	}
+	return follows, departures
+}
+
+// ticksAs has the clock advance if the events of a skeleton say so; nil: they do not.
+func (l *local) ticksAs(events []Event, waits Label, due int) *local {
+	for i := range events {
+		if events[i].Tick != l.ticks+1 || waits == nil {
+			continue
+		}
+		now := 0
+		fmt.Sscanf(events[i].Label.Key(), "%d", &now)
+		if due > 0 && now > due {
+			return nil
+		}
+		if n := l.tick(now); n.events[len(n.events)-1].key() == events[i].key() {
+			return n
+		}
+	}
+	return nil
+}
+
 // offered offers what arrives, as soon as what it comes of has happened.
 func offered(arrivals []Arrival, l *local) offer {
 	happened := map[Name]bool{}
@@ -531,8 +613,10 @@ func (s *system) reduce(r *rand.Rand) *System {
 		for range 1 + r.IntN(2) {
 			if item.Component == Completion {
 				d.Completed(item.Key, s.complete(item.Prefix, r))
-			} else {
+			} else if r.IntN(2) == 0 {
 				d.Explored(item.Key, s.exploreLocal(item))
+			} else {
+				d.Explored(item.Key, s.exploreSome(item))
 			}
 		}
 	}

@@ -49,7 +49,9 @@ type Exploration struct {
 // Branch is how a component leaves a local skeleton.
 type Branch struct {
 	Component int
-	// Before are the events that it made until then. All of them are those of the skeleton.
+	// Before are the events that it made until then. All of them are those of the skeleton. An
+	// execution that stands for others may leave it in several places, which do not depend on each
+	// other. Each is a branch, with all events before it that come of none of them.
 	Before []Event
 	// Event comes next; nil: the component has ended, or waits. Then Waits is that of Local.
 	Event *Event

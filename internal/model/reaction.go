@@ -90,6 +90,13 @@ type Time struct {
 	Peer int
 }
 
+// Touch is an access to an object that stands for something which the answers to several inputs
+// depend on.
+type Touch struct {
+	Object ObjectID
+	Kind   AccessKind // Read or Write
+}
+
 // Answer is what an execution is told of an input: the reaction, and what is not in a reaction
 // because it depends on the execution.
 type Answer struct {
@@ -99,6 +106,8 @@ type Answer struct {
 	Clients int // how many of the peers that are clients have not ended
 	// Again says, of a Pass, that the program is to ask once more before its clock advances.
 	Again bool
+	// Touched are what the transition of the input accesses besides what it does to connections.
+	Touched []Touch
 	// Failure ends the execution with a failed assertion, for this reason, if it is not empty.
 	Failure string
 }

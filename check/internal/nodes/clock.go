@@ -71,11 +71,12 @@ func (n *environment) pass(most time.Duration, a *model.Answer) {
 
 // advance has the clock advance if the script says so, and says whether it has.
 func (n *environment) advance(due, most time.Duration, a *model.Answer) bool {
-	if len(n.made) >= len(n.script) {
+	event := n.nextTick(n.ticks)
+	if event == nil {
 		return false
 	}
-	next := did(&n.script[len(n.made)])
-	if next.Kind != model.Pass || due > 0 && due < next.Time || next.Own != (due == next.Time) {
+	next := did(event)
+	if due > 0 && due < next.Time || next.Own != (due == next.Time) {
 		return false
 	}
 	// Its own timers fire with the next step of the runtime. Others' time passes within this one.
@@ -107,7 +108,7 @@ func (n *environment) stop(most time.Duration, a *model.Answer) {
 // canArrive says whether something can arrive now.
 func (n *environment) canArrive() bool {
 	for i := range n.arrivals {
-		if !n.done[i] && happened(n.arrivals[i].After, len(n.made)) {
+		if !n.done[i] && n.happened(n.arrivals[i].After) {
 			return true
 		}
 	}
@@ -117,7 +118,7 @@ func (n *environment) canArrive() bool {
 // clients is whether others may come, so that a server that only waits for them is not done. When
 // it waits, it asks whether time passes, and is told.
 func (n *environment) clients() int {
-	if n.deviation < 0 {
+	if n.deviation < 0 || !n.ordered {
 		return 1
 	}
 	return 0
@@ -141,7 +142,7 @@ func (n *environment) waiting(log *sut.Log) bool {
 
 // tick is a system after the next advance of the clock, in which all nodes take part that are still
 // there; nil: no node has a timer.
-func tick(g skeleton.Global) skeleton.Global {
+func tick(g skeleton.Global, net *network) skeleton.Global {
 	now := time.Duration(0)
 	for c := range g {
 		if due := dueOf(g[c].Waits); due > 0 && (now == 0 || due < now) {
@@ -158,8 +159,11 @@ func tick(g skeleton.Global) skeleton.Global {
 		}
 		label := Event{Kind: model.Pass, Time: now, Own: dueOf(g[c].Waits) == now}
 		e := skeleton.Event{Label: label, To: skeleton.Nobody, Tick: 1 + count(g[c].Events)}
-		if e.Component, e.N = c, len(g[c].Events)+1; e.N > 1 {
-			e.Past = []skeleton.Name{{Component: c, N: e.N - 1}}
+		e.Component = c
+		if e.Past, e.N = lasts(g[c].Events), e.Tick; net.ordered[c] {
+			e.N = len(g[c].Events) + 1
+		} else {
+			e.Stream = ticking
 		}
 		next[c] = skeleton.Local{Events: append(slices.Clone(g[c].Events), e)}
 	}
@@ -172,14 +176,6 @@ func dueOf(waits skeleton.Label) time.Duration {
 		return 0
 	}
 	return waits.(Event).Time
-}
-
-// count is how often the clock has advanced for a node.
-func count(events []skeleton.Event) (ticks int) {
-	for i := range events {
-		ticks = max(ticks, events[i].Tick)
-	}
-	return ticks
 }
 
 // complete runs nodes in turns, each as far as it comes with what has arrived, until nobody goes
@@ -243,7 +239,7 @@ func (t *turns) take() (bool, error) {
 // advance has the clock advance, and says whether it has. A node may not be able to wait as the
 // prefix says. Then it does not.
 func (t *turns) advance() (bool, error) {
-	next := tick(t.g)
+	next := tick(t.g, t.x.net)
 	if next == nil {
 		return false, nil
 	}

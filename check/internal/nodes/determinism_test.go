@@ -69,14 +69,21 @@ func compareRuns(t *testing.T, list []Node, most int) (compared, events int) {
 	x.config.Executions = 0
 	r := recorder{x}
 	for _, s := range x.system.Skeletons() {
-		if !s.Possible() || tick(s.Global) != nil || compared == min(most, each) {
+		if !s.Possible() || tick(s.Global, x.net) != nil || compared == min(most, each) {
 			continue
 		}
-		p := r.player(s.Global, 0)
+		courses := make([]*course, len(list))
 		for c := range list {
-			if p.schedules[c].Prefix, err = r.realise(c, s.Global, true); err != nil {
+			if courses[c], err = r.realise(c, s.Global, true); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if !together(courses) {
+			t.Fatal("no order suits all nodes")
+		}
+		p := r.player(chained(s.Global, courses), 0)
+		for c := range list {
+			p.schedules[c].Prefix = courses[c].choices()
 		}
 		// The judged node is to get what was sent when the others do, since it has such a schedule.
 		p.judged = -1
@@ -85,7 +92,7 @@ func compareRuns(t *testing.T, list []Node, most int) (compared, events int) {
 			t.Fatalf("%v, %v", parted, err)
 		}
 		compareWith(t, programsOf(list), x, p, all)
-		compared, events = compared+1, events+len(order(s.Global))
+		compared, events = compared+1, events+len(order(p.global))
 	}
 	return compared, events
 }

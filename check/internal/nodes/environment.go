@@ -14,19 +14,12 @@ import (
 // skeleton: what arrives does so as soon as all before it has happened, and not before the script
 // has it read. It implements sut.Peers.
 type environment struct {
-	net      *network
-	node     int
-	script   []skeleton.Event
+	net *network
+	track
 	arrivals []skeleton.Arrival
 	// later: what the script does not take arrives only when all of it has happened.
 	later bool
-	// goesOn: what comes after the script is none the worse.
-	goesOn bool
-
-	// made is what the node has done so far.
-	made      []skeleton.Event
-	deviation int    // index of the first event of made that is not the script's; -1: there is none
-	done      []bool // of arrivals
+	done  []bool // of arrivals
 	// conns are all connections and listeners, by number, and dialled how many of them the node has
 	// opened.
 	conns   []*conn
@@ -63,14 +56,16 @@ type chunk struct {
 // newEnvironment is that of an execution which has not begun.
 func newEnvironment(net *network, node int, script []skeleton.Event, arrivals []skeleton.Arrival,
 ) *environment {
-	return &environment{net: net, node: node, script: script, arrivals: arrivals, deviation: -1,
-		done: make([]bool, len(arrivals))}
+	return &environment{net: net, arrivals: arrivals, done: make([]bool, len(arrivals)),
+		track: newTrack(node, script, net.ordered[node])}
 }
 
 // Exchange implements sut.Peers. Each input is an event of the node. What arrives because of it
 // does so in the same transition, as with peers.
 func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 	a := model.Answer{Conn: in.Conn}
+	n.input++
+	from, was := len(n.made), wanted(n)
 	switch in.Kind {
 	case model.Listen:
 		a.Conn = n.open(&conn{address: in.Addr})
@@ -95,12 +90,15 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 	case model.Pass:
 		a.First = len(n.conns)
 		n.pass(in.Most, &a)
+		if n.ordered {
+			a.Touched = touches(n, from, was)
+		}
 		return a, n.err
 	}
 	// Connections that arrive now have the next numbers.
 	a.First = len(n.conns)
 	n.deliver(&a.Reaction)
-	a.Clients = n.clients()
+	a.Clients, a.Touched = n.clients(), touches(n, from, was)
 	return a, n.err
 }
 
@@ -111,21 +109,23 @@ func (n *environment) open(c *conn) int {
 	return len(n.conns) - 1
 }
 
-// make notes an event, with the event before it. The script is left where the event is not the
-// script's, and then for good.
+// make notes an event. The script is left where the event is not the script's, and then for good.
 func (n *environment) make(e skeleton.Event) {
-	e.Component, e.N = n.node, len(n.made)+1
-	if e.N > 1 {
-		e.Past = []skeleton.Name{{Component: n.node, N: e.N - 1}}
-	}
-	beyond, follows := e.N > len(n.script), n.deviation < 0
+	n.name(&e)
+	at, known := n.places[e.Name]
+	beyond, follows := !known, n.deviation < 0
 	if n.baton != nil && follows && !beyond {
 		n.baton.await(n.node)
 	}
-	if follows && (beyond && !n.goesOn || !beyond && !e.Equal(&n.script[e.N-1])) {
-		n.deviation = len(n.made)
+	if beyond && !n.goesOn || !beyond && !n.same(&e, &n.script[at]) {
+		if follows {
+			n.deviation = len(n.made)
+		}
+		if n.astray[e.Stream] == 0 {
+			n.astray[e.Stream] = e.N
+		}
 	}
-	n.made = append(n.made, e)
+	n.made, n.inputs = append(n.made, e), append(n.inputs, n.input)
 	if n.baton != nil && follows && (!beyond || n.deviation >= 0) {
 		n.handOn()
 	}
@@ -202,7 +202,7 @@ func (n *environment) take(in model.Input) {
 // deliver has arrive what can. One arrival may make another one possible: data come after their
 // connection.
 func (n *environment) deliver(r *model.Reaction) {
-	for progress := true; progress && n.deviation < 0; {
+	for progress := true; progress && (n.deviation < 0 || !n.ordered); {
 		progress = n.breaksNext(r)
 		for i := range n.arrivals {
 			if !n.done[i] && n.arrives(&n.arrivals[i], r) {
@@ -216,7 +216,7 @@ func (n *environment) deliver(r *model.Reaction) {
 // arrives has one arrival reach the node, if it can now: what is before it has happened, its
 // connection is there, and the script does not want it later.
 func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
-	if !happened(a.After, len(n.made)) {
+	if !n.happened(a.After) {
 		return false
 	}
 	sent := did(&a.Send)
@@ -224,7 +224,7 @@ func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
 		return n.opened(a, r)
 	}
 	at := n.connOf(sent.Conn)
-	if at < 0 || n.waits(a.Send, model.Receive) || !n.first(a) || neverEnds(n.net, n.made, a) {
+	if at < 0 || !takesNext(n, a) || !n.first(a) || neverEnds(n.net, n.made, a) {
 		return false
 	}
 	n.enter(a, at, r)
@@ -261,7 +261,7 @@ func (n *environment) first(a *skeleton.Arrival) bool {
 	for i := range n.arrivals {
 		b := &n.arrivals[i]
 		if did(&b.Send).Conn == did(&a.Send).Conn && !n.done[i] && b.Send.Component == a.Send.Component &&
-			b.Send.N < a.Send.N {
+			b.Send.Stream == a.Send.Stream && b.Send.N < a.Send.N {
 			return false
 		}
 	}
@@ -274,7 +274,7 @@ func (n *environment) opened(a *skeleton.Arrival, r *model.Reaction) bool {
 	at := slices.IndexFunc(n.conns, func(c *conn) bool {
 		return reaches(c.address, sent.Address) && !c.closed
 	})
-	if at < 0 || n.waits(a.Send, model.Accept) {
+	if _, astray := n.astray[doors]; astray || at < 0 || n.waits(a.Send, model.Accept) {
 		return false
 	}
 	n.open(&conn{id: sent.Conn, other: a.Send.Component, inFlight: []chunk{{send: a.Send}}})
@@ -299,8 +299,11 @@ func reaches(listener, address string) bool {
 // held back, unless later says so.
 func (n *environment) waits(send skeleton.Event, kind model.Kind) bool {
 	id := did(&send).Conn
-	for i := len(n.made); i < len(n.script); i++ {
+	for i := range n.script {
 		e := &n.script[i]
+		if !n.isLeft(e) {
+			continue
+		}
 		if takes := did(e); takes.Kind == kind && (kind == model.Accept || takes.Conn == id) {
 			// Connections are accepted in the order in which they arrive.
 			if kind == model.Accept {
@@ -339,7 +342,7 @@ func (n *environment) isOpen(connect skeleton.Name) bool {
 // canOpen says whether all that is before a connection has happened.
 func (n *environment) canOpen(connect skeleton.Name) bool {
 	return slices.ContainsFunc(n.arrivals, func(a skeleton.Arrival) bool {
-		return a.Send.Name == connect && happened(a.After, len(n.made))
+		return a.Send.Name == connect && n.happened(a.After)
 	})
 }
 
@@ -357,9 +360,82 @@ func (n *environment) end(log *sut.Log) {
 // exit notes that the node is gone: its connections are closed, in the order of their numbers.
 // Those that it has not accepted are, too.
 func (n *environment) exit() {
+	n.input = atEnd
 	for i, c := range n.conns {
 		if c.id != "" && !c.closed {
 			n.give(model.Input{Kind: model.Close, Conn: i})
 		}
 	}
+}
+
+// touches lists what an input depends on besides what it is about. All inputs of a node that is
+// ordered depend on each other. Else those that open something do. So do those that one arrival
+// waits for: the events before it, and what has the script take it next. What arrives then depends
+// only on inputs that are dependent, whatever their order.
+func touches(n *environment, from int, was []bool) (list []model.Touch) {
+	write := func(o model.ObjectID) {
+		if t := (model.Touch{Object: o, Kind: model.Write}); !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	if n.ordered {
+		write(nodeObject)
+		return list
+	}
+	// An event that an arrival waits for may be the last one of these, or not. What has the script
+	// take the arrival next may come before it, or after it. All of these touch the arrival,
+	// whether it comes with them or not. So where two of them are swapped, the search knows that
+	// they are dependent, and what else they access may differ.
+	is := wanted(n)
+	for k := from; k < len(n.made); k++ {
+		e := &n.made[k]
+		if e.Stream == doors {
+			write(doorsObject)
+		}
+		for i := range n.arrivals {
+			if slices.Contains(n.arrivals[i].After, e.Name) {
+				write(arrivalObject(i))
+				if did(&n.arrivals[i].Send).Kind == model.Connect {
+					write(doorsObject)
+				}
+			}
+		}
+	}
+	for i := range is {
+		if was[i] != is[i] {
+			write(arrivalObject(i))
+		}
+	}
+	return list
+}
+
+// wanted says of each arrival on a connection whether it may come now as far as the script and the
+// connection go, or is there.
+func wanted(n *environment) []bool {
+	is := make([]bool, len(n.arrivals))
+	if n.ordered {
+		return is
+	}
+	for i := range n.arrivals {
+		a := &n.arrivals[i]
+		sent := did(&a.Send)
+		is[i] = n.done[i] || sent.Kind != model.Connect && n.connOf(sent.Conn) >= 0 && takesNext(n, a)
+	}
+	return is
+}
+
+// takesNext says whether the script lets what was sent on a connection come now.
+func takesNext(n *environment, a *skeleton.Arrival) bool {
+	_, astray := n.astray[did(&a.Send).Conn+" in"]
+	return !astray && !n.waits(a.Send, model.Receive)
+}
+
+// mayBeReset says whether a reset may come to the node: the other end of a connection is closed,
+// and not all that the node sends on it is read. Where resets come, events have to be in one order.
+func mayBeReset(n *environment) bool {
+	return slices.ContainsFunc(n.arrivals, func(a skeleton.Arrival) bool {
+		closed := did(&a.Send)
+		return closed.Kind == model.Close && closed.Conn != "" &&
+			(closed.Unaccepted || unread(n.net, n.made, &a))
+	})
 }

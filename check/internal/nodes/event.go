@@ -46,6 +46,8 @@ type network struct {
 	// names are those of nodes, and addresses where they listen, by their place in Config.Nodes.
 	names     []string
 	addresses map[string]int
+	// ordered are those nodes whose events are in one order, by their place.
+	ordered []bool
 	// data is what was sent, by the event. Events have a hash of all that was sent before, too, so
 	// none of them ever has other data.
 	data map[Event][]byte

@@ -17,7 +17,7 @@ func limits(system *skeleton.System, net *network) string {
 			continue
 		}
 		realised++
-		if tick(s.Global) != nil {
+		if tick(s.Global, net) != nil {
 			return "no execution was found that goes on when the clock advances"
 		}
 		if reason := circle(s.Global, net); reason != "" {

@@ -2,9 +2,9 @@
 // others say to it (package explore/skeleton). Between them is a network of this package.
 //
 // An event of a node is what it sends, what it takes of what has arrived, a connect, a listen, an
-// accept, or a close. All events of a node are in one order, so its local skeleton is a list, which
-// is called the script here. An execution that follows a script gets what the others have sent.
-// Nothing else runs meanwhile: a node waits for nobody, and one worker at a time is busy.
+// accept, or a close. The local skeleton of a node is called the script here. An execution that
+// follows a script gets what the others have sent. Nothing else runs meanwhile: a node waits for
+// nobody, and one worker at a time is busy.
 //
 // The same nodes with the same bounds do the same things in the same order.
 package nodes
@@ -195,9 +195,11 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
 		schedules: map[string][]model.Action{}, stuck: map[string][]*finding{}, known: map[string]bool{},
-		net: &network{addresses: map[string]int{}, data: map[Event][]byte{}, nobody: map[Stray]bool{}}}
+		net: &network{ordered: make([]bool, len(c.Nodes)), addresses: map[string]int{},
+			data: map[Event][]byte{}, nobody: map[Stray]bool{}}}
 	for i, node := range c.Nodes {
 		x.net.names = append(x.net.names, node.Name)
+		x.net.ordered[i] = needsOrder(c.Worker.Environment)
 		if node.Listen == "" {
 			continue
 		}
@@ -221,6 +223,10 @@ func (x *explorer) exploreAll() error {
 		before := x.mark()
 		x.save(before, false)
 		err := x.do(work[0])
+		if order := (errOrder{}); errors.As(err, &order) {
+			x.again(order.node)
+			continue
+		}
 		if err == nil {
 			continue
 		}
@@ -251,6 +257,7 @@ func (x *explorer) options(node int) sut.Options {
 	o := x.config.Worker
 	o.Args, o.Processor = x.config.Nodes[node].Args, node+1
 	o.Environment.Taken, o.Environment.PeerTime, o.Environment.Clients = true, true, 1
+	o.Environment.PerConnection = true
 	return o
 }
 
@@ -347,6 +354,9 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 	default:
 		n.end(log)
 	}
+	if !n.ordered && mayBeReset(n) {
+		return nil, errOrder{node}
+	}
 	return log, nil
 }
 
@@ -379,27 +389,30 @@ func (x *explorer) extend(node int, script []skeleton.Event, arrivals []skeleton
 func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []skeleton.Arrival,
 	good func(*environment, *sut.Log) bool) (local skeleton.Local, found bool, err error) {
 	begin := func() *environment {
-		// What is new arrives after the script, so that what led there does so again.
 		n := newEnvironment(x.net, node, script, arrivals)
-		n.later, n.goesOn = true, true
+		n.goesOn = true
+		// What is new arrives after the script, so that what led there does so again. In a search
+		// that is only known of a node that is ordered.
+		n.later = n.ordered
 		return n
 	}
 	enough := func(n *environment, log *sut.Log, _ model.Outcome) bool {
-		if n.deviation >= 0 || len(n.made) < len(script) {
+		if c := n.analyse(log.Events, len(n.arrivals)); len(c.departures) > 0 || !n.hasDone(c) {
 			return false
 		}
-		local = skeleton.Local{Events: slices.Clone(n.made), Waits: n.waitsFor(log)}
+		local = skeleton.Local{Events: sorted(n.made), Waits: n.waitsFor(log)}
 		x.remember(keyOf(local.Events), log)
 		return good(n, log)
 	}
 	// Without a schedule all are tried, the one that the worker takes by itself first.
 	// Most often, what is known to lead there does so again.
 	known, ok := x.schedules[keyOf(script)]
-	if last := len(script) - 1; !ok && last >= 0 && script[last].Tick > 0 {
-		known, ok = x.schedules[keyOf(script[:last])] // it ends where the clock advances now
+	if without, found := lastTick(script); !ok && found {
+		known, ok = x.schedules[keyOf(without)] // it ends where the clock advances now
 	}
 	if ok {
 		n := begin()
+		n.later = true
 		log, err := x.run(node, sut.Schedule{Prefix: known, Lenient: true, Rounds: maxRounds}, n)
 		if err != nil {
 			return local, false, err
@@ -422,19 +435,29 @@ func (x *explorer) explore(item skeleton.Item) error {
 	var e skeleton.Exploration
 	script := item.Local.Events
 	begin := func() *environment { return newEnvironment(x.net, item.Component, script, item.Arrivals) }
+	// Of what is independent in the node, some orders may be run, since the environment depends on
+	// them. They count once.
+	seen := map[uint64]bool{}
 	_, err := x.search(item.Component, begin, func(n *environment, log *sut.Log, outcome model.Outcome) bool {
-		b := skeleton.Branch{Component: item.Component}
-		switch at := n.deviation; {
-		// It was run to its end without anything more arriving. Only what it did first counts.
-		case at >= 0:
+		c := n.analyse(log.Events, len(n.arrivals))
+		// It was run to its end without more arriving. Only what it did first counts, and what
+		// others did that is not after that.
+		for _, at := range c.departures {
 			event := n.made[at]
-			b.Before, b.Event = slices.Clone(n.made[:at]), &event
-			x.keep(slices.Clone(n.made[:at+1]), log)
+			b := skeleton.Branch{Component: item.Component, Before: n.followed(c), Event: &event}
+			x.keep(append(slices.Clone(b.Before), event), log)
+			e.Branches = append(e.Branches, b)
+		}
+		switch {
+		case len(c.departures) > 0:
 		// It has ended, or waits, before it has done all, or for something else than is said.
-		case len(n.made) < len(script) || n.waitsFor(log) != item.Local.Waits:
-			b.Before, b.Waits = slices.Clone(n.made), n.waitsFor(log)
+		case !n.hasDone(c) || n.waitsFor(log) != item.Local.Waits:
+			b := skeleton.Branch{Component: item.Component, Before: sorted(n.made), Waits: n.waitsFor(log)}
 			x.keep(b.Before, log)
+			e.Branches = append(e.Branches, b)
+		case !n.ordered && seen[c.print]:
 		default:
+			seen[c.print] = true
 			e.Traces++
 			if n.due > 0 {
 				return false // it goes on when the clock advances
@@ -443,7 +466,6 @@ func (x *explorer) explore(item skeleton.Item) error {
 			x.judge(item, log, outcome)
 			return x.enough()
 		}
-		e.Branches = append(e.Branches, b)
 		return false
 	})
 	if err != nil {
@@ -453,7 +475,10 @@ func (x *explorer) explore(item skeleton.Item) error {
 	if x.enough() {
 		return errEnough
 	}
-	e.Branches = append(append(e.Branches, x.reorder(item)...), resets(x.net, item)...)
+	e.Branches = append(e.Branches, x.reorder(item)...)
+	if x.net.ordered[item.Component] {
+		e.Branches = append(e.Branches, resets(x.net, item)...)
+	}
 	x.report(reported{Key: item.Key, IsExplored: true, Explored: e})
 	if err := x.confirm(); err != nil || !x.enough() {
 		return err
@@ -466,27 +491,4 @@ func (x *explorer) keep(events []skeleton.Event, log *sut.Log) {
 	if key := keyOf(events); x.schedules[key] == nil {
 		x.remember(key, log)
 	}
-}
-
-// choicesOf is the schedule that an execution followed. The clock advances by itself.
-func choicesOf(events []sut.Event) (list []model.Action) {
-	for i := range events {
-		if e := &events[i]; e.Kind == sut.Stepped {
-			list = append(list, e.Action())
-		}
-	}
-	return list
-}
-
-// keyOf is the same for equal events of a node.
-func keyOf(events []skeleton.Event) string {
-	key := ""
-	for i := range events {
-		key += events[i].Label.Key() + "\n"
-		if events[i].Got != nil {
-			key += events[i].Got.Key()
-		}
-		key += "\n"
-	}
-	return key
 }

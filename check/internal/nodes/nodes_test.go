@@ -28,7 +28,7 @@ func build(t *testing.T, pkg string) *sut.Program {
 		t.Fatal(err)
 	}
 	dir := "../../../examples/nodes"
-	if pkg == "./testdata/script" {
+	if strings.HasPrefix(pkg, "./testdata/") {
 		dir = "."
 	}
 	p, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: dir,

@@ -89,7 +89,8 @@ func (b *baton) drop(p Parting) {
 // does then is not looked at. The one with the violation must do all that is recorded, and no more.
 func (p *player) environment(node int, b *baton) *environment {
 	// What it sends is noted by itself, and not for others.
-	net := &network{names: p.net.names, addresses: p.net.addresses, data: maps.Clone(p.net.data)}
+	net := &network{names: p.net.names, addresses: p.net.addresses, data: maps.Clone(p.net.data),
+		ordered: ordered(len(p.global))}
 	n := newEnvironment(net, node, p.global[node].Events, p.global.Arrivals(node))
 	n.later, n.goesOn, n.baton = node != p.judged, node != p.judged, b
 	return n

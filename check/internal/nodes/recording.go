@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -130,23 +129,19 @@ const maxTried = 500
 // What the other nodes do is known by the events of the skeleton alone. So a schedule of each is
 // looked for first that makes these. It is there: the skeleton was made by such executions.
 func (x recorder) record(f *finding) (*Violation, error) {
-	node, g := f.item.Component, f.global
-	v := &Violation{Node: x.net.names[node], Outcome: f.outcome, Events: steps(x.net, g)}
+	node := f.item.Component
+	v := &Violation{Node: x.net.names[node], Outcome: f.outcome, Events: steps(x.net, inOneOrder(f.global))}
+	courses, err := x.courses(f, v)
+	if err != nil {
+		return v, err
+	}
+	g := chained(f.global, courses)
+	if v.Unrecorded == "" {
+		v.Events = steps(x.net, g)
+	}
 	p := x.player(g, node)
-	p.schedules[node].Prefix = f.choices
-	for c := range g {
-		if c == node {
-			continue
-		}
-		choices, err := x.realise(c, g, f.isStuck())
-		if err != nil {
-			return v, err
-		}
-		if choices == nil {
-			v.Unrecorded = "node " + x.net.names[c] + " does not do again what it has done"
-			break
-		}
-		p.schedules[c].Prefix = choices
+	for c := range courses {
+		p.schedules[c].Prefix = courses[c].choices()
 	}
 	var all []Played
 	if v.Unrecorded == "" {
@@ -157,15 +152,54 @@ func (x recorder) record(f *finding) (*Violation, error) {
 			return v, err
 		case parted != nil:
 			v.Unrecorded = parted.String()
+		case all[node].outcome != f.outcome:
+			v.Unrecorded = fmt.Sprintf("run with the others, node %s ended with %q", v.Node,
+				all[node].Outcome)
 		}
 	}
-	var err error
 	v.Counterexample, v.signature, err = p.show(f.race)
 	if err != nil || v.Unrecorded != "" {
 		return v, err
 	}
 	v.Recording = x.recording(p, all)
 	return v, nil
+}
+
+// courses finds an execution of each node that makes what a violation needs, in an order that is
+// possible for all of them together. Where there is none, Violation.Unrecorded says so, and other
+// nodes than the one with the violation have no schedules.
+func (x recorder) courses(f *finding, v *Violation) ([]*course, error) {
+	node, g := f.item.Component, f.global
+	courses := make([]*course, len(g))
+	for c := range g {
+		courses[c] = shortCourse(g[c])
+	}
+	// The schedule is known. The log of that execution is not any more, and says what is
+	// independent in it.
+	n := newEnvironment(x.net, node, g[node].Events, g.Arrivals(node))
+	log, err := x.run(node, sut.Schedule{Prefix: f.choices, Rounds: maxRounds}, n)
+	if err != nil {
+		return courses, err
+	}
+	found := courseOf(&n.track, log.Events, len(n.arrivals))
+	for c := range g {
+		k := found
+		if c != node {
+			if k, err = x.realise(c, g, f.isStuck()); err != nil {
+				return courses, err
+			}
+		}
+		if k == nil {
+			v.Unrecorded = "node " + x.net.names[c] + " does not do again what it has done"
+			break
+		}
+		courses[c] = k
+	}
+	if v.Unrecorded == "" && !together(courses) {
+		v.Unrecorded = "no order of what the nodes do was found in which all of them can do it"
+	}
+	courses[node] = found
+	return courses, nil
 }
 
 // player runs the nodes as a skeleton says, each of which has its worker: that of the exploration,
@@ -200,7 +234,7 @@ func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
 // realise finds a schedule with which a node does what a skeleton says; nil: there is none. With
 // exact it must do no more than that. The node is to get the rest of what is sent to it after all
 // that it does there.
-func (x recorder) realise(node int, g skeleton.Global, exact bool) (choices []model.Action, err error) {
+func (x recorder) realise(node int, g skeleton.Global, exact bool) (k *course, err error) {
 	local := g[node]
 	// An execution that does no more is the better one, since it is a whole one of the system.
 	// Where only others were found, the first one will do.
@@ -211,15 +245,15 @@ func (x recorder) realise(node int, g skeleton.Global, exact bool) (choices []mo
 	tried := 0
 	_, _, err = x.extendUntil(node, local.Events, g.Arrivals(node), func(n *environment, log *sut.Log) bool {
 		if tried++; len(n.made) == len(local.Events) && n.waitsFor(log) == local.Waits {
-			choices = choicesOf(log.Events)
+			k = courseOf(&n.track, log.Events, len(n.arrivals))
 			return true
 		}
-		if choices == nil && !exact {
-			choices = choicesOf(log.Events)
+		if k == nil && !exact {
+			k = courseOf(&n.track, log.Events, len(n.arrivals))
 		}
-		return tried >= maxTried && choices != nil
+		return tried >= maxTried && k != nil
 	})
-	return slices.Clip(choices), err
+	return k, err
 }
 
 // Parting is where a node leaves what is recorded. What it does after that says nothing: others

@@ -17,15 +17,16 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 	script := item.Local.Events
 	taken := map[string]int{} // bytes of each connection, before the event
 	broken := map[string]bool{}
-	ticks := 0
 	for k := range script {
 		e := script[k]
-		ticks = max(ticks, e.Tick)
+		// All that is independent of the event may have happened before it, and then more may have
+		// arrived. What is in the Past of the event is the same, whatever it takes.
+		before := notAfter(script, &e)
 		other := func(label Event, send *skeleton.Event) {
 			event := e
 			event.Label, event.From, event.Got = label, send.Name, send.Label
 			list = append(list,
-				skeleton.Branch{Component: item.Component, Before: script[:k], Event: &event})
+				skeleton.Branch{Component: item.Component, Before: before, Event: &event})
 		}
 		now := did(&e)
 		switch now.Kind {
@@ -35,8 +36,8 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 			for i := range item.Arrivals {
 				a := &item.Arrivals[i]
 				if sent := did(&a.Send); sent.Kind == model.Connect && sent.Address == address &&
-					a.Send.Name != e.From && happened(a.After, k) && !takes(script[:k], a.Send.Name) &&
-					x.mayBeNext(item, a, k) {
+					a.Send.Name != e.From && happened(a.After, before) && !takes(before, a.Send.Name) &&
+					x.mayBeNext(item, a, before) {
 					other(Event{Kind: model.Accept, Conn: sent.Conn}, &a.Send)
 				}
 			}
@@ -52,8 +53,8 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 			for i, a := range sends {
 				end += len(x.net.data[did(&a.Send)])
 				// What was sent before the clock advanced last is there.
-				there := i+1 < len(sends) && epoch(script, sends[i+1]) < ticks
-				if end > taken[now.Conn] && end != now.Taken && happened(a.After, k) && !there {
+				there := i+1 < len(sends) && epoch(script, sends[i+1]) < count(before)
+				if end > taken[now.Conn] && end != now.Taken && happened(a.After, before) && !there {
 					other(Event{Kind: model.Receive, Conn: now.Conn, Taken: end}, &a.Send)
 				}
 			}
@@ -67,28 +68,28 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 // sent to it.
 func epoch(script []skeleton.Event, a *skeleton.Arrival) (ticks int) {
 	for _, n := range a.After {
-		ticks = max(ticks, count(script[:min(n.N, len(script))]))
+		if n.Stream == ticking {
+			return n.N
+		}
+		if n.Stream == "" { // of a node whose events are in one order
+			ticks = max(ticks, count(script[:min(n.N, len(script))]))
+		}
 	}
 	return ticks
 }
 
-// mayBeNext says whether a connection may be accepted as the k-th event: one that was made before
+// mayBeNext says whether a connection may be accepted after some events: one that was made before
 // the clock has advanced is before those after that.
-func (x *explorer) mayBeNext(item skeleton.Item, a *skeleton.Arrival, k int) bool {
+func (x *explorer) mayBeNext(item skeleton.Item, a *skeleton.Arrival, before []skeleton.Event) bool {
 	script := item.Local.Events
 	for i := range item.Arrivals {
 		b := &item.Arrivals[i]
 		if did(&b.Send).Kind == model.Connect && did(&b.Send).Address == did(&a.Send).Address &&
-			epoch(script, b) < epoch(script, a) && !takes(script[:k], b.Send.Name) {
+			epoch(script, b) < epoch(script, a) && !takes(before, b.Send.Name) {
 			return false
 		}
 	}
 	return true
-}
-
-// happened says whether all these events are among the first k.
-func happened(after []skeleton.Name, k int) bool {
-	return !slices.ContainsFunc(after, func(n skeleton.Name) bool { return n.N > k })
 }
 
 // takes says whether one of some events takes what was sent. A connection is accepted once, so a
@@ -152,7 +153,7 @@ func (x *explorer) enough() bool { return len(x.found) >= max(x.config.Violation
 func (x *explorer) confirm() error {
 	for _, s := range x.system.Skeletons() {
 		for _, key := range s.Items {
-			for len(x.stuck[key]) > 0 && !x.enough() && s.Possible() && tick(s.Global) == nil {
+			for len(x.stuck[key]) > 0 && !x.enough() && s.Possible() && tick(s.Global, x.net) == nil {
 				if x.never != nil {
 					return x.never
 				}

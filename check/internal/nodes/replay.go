@@ -79,7 +79,8 @@ func inThese(changed []string) string {
 // closed also after an error. A context that ends interrupts them.
 func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecording) (
 	p *player, closeAll func(), err error) {
-	p = &player{net: &network{addresses: map[string]int{}}, judged: rec.Violated - 1, programs: programs}
+	p = &player{judged: rec.Violated - 1, programs: programs,
+		net: &network{addresses: map[string]int{}, ordered: ordered(len(rec.Nodes))}}
 	p.global, p.net.data = skeletonOf(rec)
 	var unwatch []func() bool
 	closeAll = func() {

@@ -45,7 +45,7 @@ func neverEnds(net *network, events []skeleton.Event, a *skeleton.Arrival) bool 
 
 // breaksNext has a reset come if the script says that it does now, and says whether it has.
 func (n *environment) breaksNext(r *model.Reaction) bool {
-	if len(n.made) >= len(n.script) {
+	if len(n.made) >= len(n.script) || !n.ordered {
 		return false
 	}
 	next := &n.script[len(n.made)]
@@ -67,7 +67,7 @@ func (n *environment) breakAll(r *model.Reaction) {
 	for i := range n.arrivals {
 		a := &n.arrivals[i]
 		at := n.connOf(did(&a.Send).Conn)
-		if n.deviation < 0 && did(&a.Send).Kind == model.Close && at >= 0 && n.canBreak(i, at) &&
+		if n.ordered && n.deviation < 0 && did(&a.Send).Kind == model.Close && at >= 0 && n.canBreak(i, at) &&
 			(neverEnds(n.net, n.made, a) || unread(n.net, n.made, a)) {
 			n.breakOff(i, at, r)
 		}
@@ -78,7 +78,7 @@ func (n *environment) breakAll(r *model.Reaction) {
 // canBreak says whether the reset that a close causes can come to a connection now.
 func (n *environment) canBreak(i, at int) bool {
 	c := n.conns[at]
-	return happened(n.arrivals[i].After, len(n.made)) && !c.closed && !c.broken && c.accepted
+	return n.happened(n.arrivals[i].After) && !c.closed && !c.broken && c.accepted
 }
 
 // breakOff has a reset come to a connection, after all that was sent on it.
@@ -113,7 +113,8 @@ func resets(net *network, item skeleton.Item) (list []skeleton.Branch) {
 		}
 		for k := range script {
 			for _, end := range []bool{false, true} {
-				if affects(net, &script[k], a, end, script[:k]) && mayBreak(net, script[:k], a, end) {
+				if affects(net, &script[k], a, end, script[:k]) &&
+					mayBreak(net, script[:k], item.Arrivals, a, end) {
 					e := broken(item.Component, k, a, end)
 					list = append(list,
 						skeleton.Branch{Component: item.Component, Before: script[:k], Event: &e})
@@ -153,7 +154,8 @@ func broken(node, k int, a *skeleton.Arrival, end bool) skeleton.Event {
 // Without, what was not read must have come before the close. It cannot if the node had noticed the
 // close by then. With it, the end must be there before something else happens, since both cannot
 // come at once.
-func mayBreak(net *network, before []skeleton.Event, a *skeleton.Arrival, end bool) bool {
+func mayBreak(net *network, before []skeleton.Event, arrivals []skeleton.Arrival, a *skeleton.Arrival,
+	end bool) bool {
 	closed := did(&a.Send)
 	opened, ended := false, false
 	for i := range before {
@@ -172,20 +174,26 @@ func mayBreak(net *network, before []skeleton.Event, a *skeleton.Arrival, end bo
 	}
 	k := len(before)
 	switch {
-	case !opened || !happened(a.After, k):
+	case !opened || !happened(a.After, before):
 		return false
 	case closed.Unaccepted:
 		return !end
 	case end:
-		return (ended || k > 0 && happened(a.After, k-1)) && unread(net, before, a) &&
+		return (ended || k > 0 && happened(a.After, before[:k-1])) && unread(net, before, a) &&
 			!arrivedUnread(net, before, a)
 	}
 	noticed := slices.IndexFunc(before, func(e skeleton.Event) bool {
-		return e.From.Component == a.Send.Component && e.From.N >= a.Send.N ||
-			e.Tick > epoch(before, a)
+		return comesAfter(arrivals, e.From, &a.Send) || e.Tick > epoch(before, a)
 	})
 	if noticed < 0 {
 		noticed = k
 	}
 	return !ended && unread(net, before[:noticed], a)
+}
+
+// comesAfter says whether what was received is a send, or comes after that at the other node.
+func comesAfter(arrivals []skeleton.Arrival, received skeleton.Name, send *skeleton.Event) bool {
+	i := slices.IndexFunc(arrivals, func(a skeleton.Arrival) bool { return a.Send.Name == received })
+	return i >= 0 && received.Component == send.Component &&
+		(received == send.Name || precedes(send, &arrivals[i].Send))
 }

@@ -34,7 +34,9 @@ type known struct {
 	Never     string
 	Unknown   string
 	// Stuck are those of an explorer, and Signatures its known. Nothing was found.
-	Stuck      map[string][]savedFinding
+	Stuck map[string][]savedFinding
+	// Ordered are the nodes whose events are in one order; nil: all are.
+	Ordered    []bool
 	Signatures map[string]bool
 }
 
@@ -57,7 +59,7 @@ func init() { gob.Register(Event{}) }
 func (x *explorer) encode() ([]byte, error) {
 	k := known{Runs: x.runs, Schedules: x.schedules, Data: x.net.data, Nobody: x.net.nobody,
 		Outcomes: x.result.Outcomes, Unknown: x.unknown, Signatures: x.known,
-		Stuck: map[string][]savedFinding{}}
+		Stuck: map[string][]savedFinding{}, Ordered: x.net.ordered}
 	if x.never != nil {
 		k.Never = x.never.Error()
 	}
@@ -80,10 +82,13 @@ func (x *explorer) resume(data []byte) error {
 		return fmt.Errorf("the exploration that was saved cannot be read: %w: check the nodes from the "+
 			"beginning", err)
 	}
+	k := s.Known
+	if x.net.ordered = k.Ordered; k.Ordered == nil {
+		x.net.ordered = ordered(len(x.config.Nodes))
+	}
 	for _, r := range s.Reports {
 		x.report(r)
 	}
-	k := s.Known
 	x.runs, x.result.Outcomes, x.unknown = k.Runs, k.Outcomes, k.Unknown
 	maps.Copy(x.schedules, k.Schedules)
 	maps.Copy(x.net.data, k.Data)
@@ -160,4 +165,15 @@ func (x *explorer) save(m mark, last bool) {
 	if x.config.Save != nil && len(x.reports) > 0 && len(x.found) == 0 {
 		x.config.Save(func() ([]byte, error) { return x.encodeAt(m) }, last)
 	}
+}
+
+// again begins the exploration anew, with all events of a node in one order. What has been sent is
+// the same, and executions count.
+func (x *explorer) again(node int) {
+	// Events of the node have other names now, so no skeleton that has some of them is any use.
+	// What is known of the other nodes refers to these skeletons.
+	x.net.ordered[node] = true
+	x.system, x.reports = skeleton.New(len(x.config.Nodes)), nil
+	x.schedules, x.stuck, x.known = map[string][]model.Action{}, map[string][]*finding{}, map[string]bool{}
+	x.found, x.result.Outcomes, x.unknown, x.never = nil, nil, "", nil
 }

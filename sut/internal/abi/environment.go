@@ -105,3 +105,7 @@ const (
 // LoopYears is how far the clock leaps at least before a loop on timers that looks at it is one for
 // ever.
 const LoopYears = 4
+
+// TouchObject is, in place of the connection of a delivery, that the transition accesses an object:
+// the data are its name, and nothing arrives. The end is the kind of the access.
+const TouchObject = 1<<32 - 1

@@ -471,7 +471,7 @@ const (
 
 // DeliveryHeader precedes the bytes of one delivery in data.
 type DeliveryHeader struct {
-	Connection uint32
+	Connection uint32 // or TouchObject
 	End        uint32
 	Length     uint32
 	// 1 + the number of that at which the peers have opened the connection; 0: it was there.

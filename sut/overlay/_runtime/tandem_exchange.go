@@ -11,7 +11,9 @@ import (
 //go:linkname tandemInput syscall.tandemInput
 func tandemInput(op uint8, out *socketQueue, connection uint32, p []byte) {
 	t := &getg().tandem
-	tandemTouchName(op, tandemPeerObject(out), accessWrite)
+	if !tandemTakesOwn(op) {
+		tandemTouchName(op, tandemPeerObject(out), accessWrite)
+	}
 	tandemRecord(record{kind: recordExchange, op: op, a: uint64(connection), b: tandemHash(p),
 		number: uint32(len(p)), pc: uint64(t.caller)})
 }
@@ -36,6 +38,12 @@ func tandemPeerObject(out *socketQueue) uint64 {
 		return groupObject
 	}
 	return socketObject | tandemMix(out.object)>>2
+}
+
+// tandemTakesOwn reports whether an operation only takes something from a queue, which it accesses
+// in any case, and nothing is taken to depend on other connections.
+func tandemTakesOwn(op uint8) bool {
+	return (op == opSocketRead || op == opAccept) && tandem.sh.environment.inputs&inputsPerConnection != 0
 }
 
 // tandemTellsTaken reports whether the checker wants to know what the program takes of what has

@@ -175,6 +175,10 @@ func tandemDeliver(op uint8, deliveries uint32, data []byte) {
 }
 
 func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
+	if h.connection == touchObject {
+		tandemTouchName(op, *(*uint64)(unsafe.Pointer(&p[0])), uint8(h.end))
+		return
+	}
 	if h.listener != 0 {
 		tandemOpened(op, tandemForeign[h.listener-1], h.connection)
 	}

@@ -1,0 +1,350 @@
+package nodes
+
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// What the program itself orders is in the log of an execution: a transition comes after those of
+// its goroutine, after what has started or woken that, and after those that have accessed the same
+// before, unless both only read it or add to it. That is what the search takes for dependent, but
+// for what the environment adds to it (touches): what arrives, and when, is no event.
+// So what is before an event is the same in every execution that the search takes for the same,
+// and against whatever else the node is explored.
+
+// An execution stands for all that only differ in the order of what is independent. Where it leaves
+// the script in several places, each is found, since nobody runs those others. Suppose that an
+// execution of the system makes some events of the script, P, and then one event more. Then the
+// node has an execution that makes P before anything else that can be noticed, and then that event.
+// The search runs one that is the same for it. There, no event of P comes of one that is not the
+// script's, so all of P is among causality.follows, and the event among the departures. The branch
+// has both.
+//
+// Two kinds of dependence are needed for that. What is in the Past of an event is by the program
+// alone, or it would be another one against another script. What comes of a departure is by all
+// that the search knows: what has arrived because of it must not be taken for something that was
+// there.
+
+// transition is one of an execution, from one point to the next.
+type transition struct {
+	goroutine uint64
+	choice    int
+	stepped   bool // else it is an advance of the clock
+	// barrier: the program's clock advances, or the program ends. asks: nothing else can happen,
+	// and the environment says whether time passes.
+	barrier, asks bool
+	starts        []uint64
+	// accesses are those of the program; all has those, too, that the environment has added.
+	accesses, all []model.Access
+	exchanges     []int // inputs, as they are counted
+}
+
+// transitions reads a log, of an execution to which so much can arrive.
+func transitions(events []sut.Event, arrivals int) (list []transition) {
+	inputs := 0
+	for i := range events {
+		e := &events[i]
+		switch e.Kind {
+		case sut.Stepped:
+			list = append(list, transition{goroutine: e.Subject, choice: e.Alternative(), stepped: true,
+				barrier: e.Operation == sut.Exit, asks: e.Subject == sut.PeerTimeSource})
+			continue
+		case sut.Ticked:
+			if !e.TicksWithin() {
+				list = append(list, transition{barrier: !e.AsksPeers(), asks: e.AsksPeers()})
+			}
+			continue
+		}
+		if len(list) == 0 {
+			continue
+		}
+		t := &list[len(list)-1]
+		switch e.Kind {
+		case sut.Accessed:
+			a := model.Access{Object: model.ObjectID(e.Subject), Kind: e.Access}
+			t.all = append(t.all, a)
+			if !isTouched(a.Object, arrivals) && a.Object != groupObject && !delivers(events[i:]) {
+				t.accesses = append(t.accesses, a)
+			}
+		case sut.Spawned, sut.Woke:
+			t.starts = append(t.starts, e.Subject)
+		case sut.Exchanged:
+			t.exchanges = append(t.exchanges, inputs)
+			inputs++
+		}
+	}
+	return list
+}
+
+// groupObject is what the passing of time accesses.
+const groupObject = model.ObjectID(1 << 63)
+
+// What arrives is handed out at the end of an input. Nothing of the program is logged in between.
+// So all accesses from an input to the last thing that it has delivered are those of arrivals.
+
+// delivers says whether an access is that of an arrival: something is delivered after it, before
+// the next input or transition.
+func delivers(events []sut.Event) bool {
+	for i := range events {
+		switch events[i].Kind {
+		case sut.Delivered:
+			return true
+		case sut.Exchanged, sut.Stepped, sut.Ticked:
+			return false
+		}
+	}
+	return false
+}
+
+// dependence finds what each transition comes right after.
+type dependence struct {
+	last    map[uint64]int   // transition of each goroutine
+	wakers  map[uint64][]int // since that
+	objects map[model.ObjectID]*uses
+	barrier int   // the last one; -1: there is none
+	since   []int // transitions since then, and the barrier
+}
+
+// uses are the accesses to an object that the next one may depend on.
+type uses struct {
+	write          int // -1: there is none
+	reads, commute []int
+}
+
+func newDependence() *dependence {
+	return &dependence{last: map[uint64]int{}, wakers: map[uint64][]int{},
+		objects: map[model.ObjectID]*uses{}, barrier: -1}
+}
+
+// add adds transition i, and lists those that it depends on.
+func (d *dependence) add(i int, t *transition, barrier bool, accesses []model.Access) (before []int) {
+	if barrier {
+		before = d.since
+		d.barrier, d.since = i, nil
+	} else {
+		if d.barrier >= 0 {
+			before = append(before, d.barrier)
+		}
+		if last, ok := d.last[t.goroutine]; ok && t.stepped {
+			before = append(before, last)
+		}
+		before = append(before, d.wakers[t.goroutine]...)
+		before = d.access(i, accesses, before)
+	}
+	d.since = append(d.since, i)
+	if t.stepped {
+		d.last[t.goroutine], d.wakers[t.goroutine] = i, nil
+	}
+	for _, g := range t.starts {
+		d.wakers[g] = append(d.wakers[g], i)
+	}
+	if barrier { // what accesses the same later comes after it anyway
+		clear(d.objects)
+	}
+	slices.Sort(before)
+	return slices.Compact(before)
+}
+
+// access adds the accesses of a transition, and appends what these depend on.
+func (d *dependence) access(i int, accesses []model.Access, before []int) []int {
+	for _, a := range accesses {
+		if a.Object == 0 {
+			continue
+		}
+		u := d.objects[a.Object]
+		if u == nil {
+			u = &uses{write: -1}
+			d.objects[a.Object] = u
+		}
+		add := func(list ...int) {
+			for _, k := range list {
+				if k >= 0 && k != i {
+					before = append(before, k)
+				}
+			}
+		}
+		add(u.write)
+		if a.Kind != model.Read {
+			add(u.reads...)
+		}
+		if a.Kind != model.Commute {
+			add(u.commute...)
+		}
+		switch a.Kind {
+		case model.Read:
+			u.reads = append(u.reads, i)
+		case model.Commute:
+			u.commute = append(u.commute, i)
+		default:
+			*u = uses{write: i}
+		}
+	}
+	return before
+}
+
+// causality is what is before what in an execution.
+type causality struct {
+	transitions []transition
+	before      [][]int // of each transition, what it comes right after
+	// departures are events that are not the script's, and come of nothing that is not, by their
+	// index. follows are those that are, and come of nothing that is not.
+	departures []int
+	follows    []bool
+	print      uint64 // the same for executions that differ in the order of independent transitions
+}
+
+// analyse finds out what is before each event that the node has made, to which so much could
+// arrive. It fills in the Past of these.
+func (n *track) analyse(events []sut.Event, arrivals int) *causality {
+	c := &causality{follows: make([]bool, len(n.made))}
+	if n.ordered {
+		for i := range n.made {
+			c.follows[i] = (n.deviation < 0 || i < n.deviation) && i < len(n.script)
+		}
+		if n.deviation >= 0 {
+			c.departures = []int{n.deviation}
+		}
+		return c
+	}
+	c.transitions = transitions(events, arrivals)
+	made := map[int][]int{} // by input
+	for i, input := range n.inputs {
+		made[input] = append(made[input], i)
+	}
+	// own is by the program alone, and all with what the environment has added.
+	own, all := newDependence(), newDependence()
+	pasts := make([]counts, len(c.transitions)) // of events, with those of the transition
+	prints := make([]uint64, len(c.transitions))
+	astray := make([]bool, len(c.transitions))
+	for i := range c.transitions {
+		t := &c.transitions[i]
+		// An advance of the common clock is after all that was before. What opens connections is in
+		// one order, since these are numbered.
+		advances, accesses := t.barrier, t.accesses
+		for _, input := range t.exchanges {
+			for _, k := range made[input] {
+				advances = advances || n.made[k].Tick > 0
+				if n.made[k].Stream == doors {
+					accesses = append(accesses, model.Access{Object: doorsObject, Kind: model.Write})
+				}
+			}
+		}
+		for _, k := range all.add(i, t, t.barrier || t.asks, t.all) {
+			astray[i] = astray[i] || astray[k]
+		}
+		if t.asks && !advances {
+			c.before = append(c.before, nil)
+			continue // the environment alone does something
+		}
+		// The hash of a transition is of what it is, and of the hashes of those that it comes right
+		// after. So the sum of all is the same in every order that has the same dependences.
+		before := own.add(i, t, advances, accesses)
+		c.before = append(c.before, before)
+		print := mix(t.goroutine ^ mix(uint64(t.choice)))
+		for _, k := range before {
+			pasts[i] = pasts[i].with(pasts[k])
+			print += mix(prints[k])
+		}
+		prints[i] = mix(print)
+		c.print += mix(prints[i])
+		for _, input := range t.exchanges {
+			for _, k := range made[input] {
+				pasts[i] = n.place(c, k, pasts[i], &astray[i])
+			}
+		}
+	}
+	// The end of the node comes after all else. A node whose process is gone cannot do more.
+	end, lost := counts(nil), len(c.departures) > 0
+	for _, p := range pasts {
+		end = end.with(p)
+	}
+	for _, k := range made[atEnd] {
+		end = n.place(c, k, end, &lost)
+	}
+	return c
+}
+
+// place notes what is before an event, and whether it is that of the script.
+func (n *track) place(c *causality, k int, past counts, astray *bool) counts {
+	e := &n.made[k]
+	e.Past = past.names(n.node, n.streams)
+	at, known := n.places[e.Name]
+	// Equal includes the Past: the same event in another order is a departure, too.
+	switch {
+	case known && e.Equal(&n.script[at]):
+		c.follows[k] = !*astray
+	case !known && n.goesOn:
+	case !*astray:
+		c.departures = append(c.departures, k)
+		*astray = true
+	}
+	past = slices.Clone(past)
+	for len(past) < len(n.streams) {
+		past = append(past, 0)
+	}
+	past[slices.Index(n.streams, e.Stream)] = e.N
+	return past
+}
+
+// counts says how many events of each stream there are.
+type counts []int
+
+// with is what is in either.
+func (c counts) with(d counts) counts {
+	if len(d) == 0 {
+		return c
+	}
+	joined := slices.Clone(c)
+	for len(joined) < len(d) {
+		joined = append(joined, 0)
+	}
+	for s, n := range d {
+		joined[s] = max(joined[s], n)
+	}
+	return joined
+}
+
+// names are the last events of the streams, sorted.
+func (c counts) names(node int, streams []string) (list []skeleton.Name) {
+	for s, n := range c {
+		if n > 0 {
+			list = append(list, skeleton.Name{Component: node, Stream: streams[s], N: n})
+		}
+	}
+	slices.SortFunc(list, compareNames)
+	return list
+}
+
+// mix is the finalizer of MurmurHash3.
+func mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// hasDone says whether the node has done all that the script says.
+func (n *track) hasDone(c *causality) bool {
+	done := 0
+	for _, follows := range c.follows {
+		if follows {
+			done++
+		}
+	}
+	return done == len(n.script)
+}
+
+// followed lists what the node has done as the script says, and not after events of its own. All of
+// that can be before any of those.
+func (n *track) followed(c *causality) (list []skeleton.Event) {
+	for i := range n.made {
+		if c.follows[i] {
+			list = append(list, n.made[i])
+		}
+	}
+	return list
+}

@@ -1,0 +1,178 @@
+package nodes
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// step, access and others are events of a log.
+func step(g uint64) sut.Event { return sut.Event{Kind: sut.Stepped, Subject: g, Choices: 1} }
+
+func access(object uint64, kind model.AccessKind) sut.Event {
+	return sut.Event{Kind: sut.Accessed, Subject: object, Access: kind}
+}
+
+var (
+	input    = sut.Event{Kind: sut.Exchanged}
+	delivery = sut.Event{Kind: sut.Delivered}
+)
+
+// TestDependence: what each transition of a log comes right after.
+func TestDependence(t *testing.T) {
+	const queue = 1<<63 | 1<<62 | 5
+
+	for _, c := range []struct {
+		name   string
+		events []sut.Event
+		want   [][]int // nil: nothing
+	}{
+		{"a goroutine", []sut.Event{step(1), step(2), step(1)}, [][]int{nil, nil, {0}}},
+		{"writes", []sut.Event{step(1), access(7, model.Write), step(2), access(7, model.Write)},
+			[][]int{nil, {0}}},
+		{"reads", []sut.Event{step(1), access(7, model.Read), step(2), access(7, model.Read), step(3),
+			access(7, model.Write)}, [][]int{nil, nil, {0, 1}}},
+		{"additions", []sut.Event{step(1), access(7, model.Commute), step(2), access(7, model.Commute),
+			step(3), access(7, model.Read)}, [][]int{nil, nil, {0, 1}}},
+		{"woken", []sut.Event{step(1), {Kind: sut.Woke, Subject: 2}, step(2)}, [][]int{nil, {0}}},
+		{"started", []sut.Event{step(1), {Kind: sut.Spawned, Subject: 2}, step(2), step(1)},
+			[][]int{nil, {0}, {0}}},
+		// What arrives is no event, and what the environment adds is none of the program's.
+		{"an arrival", []sut.Event{step(1), input, access(queue, model.Write), delivery, step(2),
+			access(queue, model.Write)}, [][]int{nil, nil}},
+		{"after an arrival", []sut.Event{step(1), input, access(queue, model.Write), delivery,
+			access(queue, model.Write), step(2), access(queue, model.Write)}, [][]int{nil, {0}}},
+		// Names of the program's objects are hashes, with any bits.
+		{"like what is touched", []sut.Event{step(1), access(uint64(arrivalObject(1)), model.Write), step(2),
+			access(uint64(arrivalObject(1)), model.Write)}, [][]int{nil, {0}}},
+		{"touched", []sut.Event{step(1), access(uint64(arrivalObject(0)), model.Write), step(2),
+			access(uint64(arrivalObject(0)), model.Write)}, [][]int{nil, nil}},
+		{"the end", []sut.Event{step(1), step(2), {Kind: sut.Stepped, Subject: 1, Operation: sut.Exit},
+			step(2)}, [][]int{nil, nil, {0, 1}, {1, 2}}},
+		{"the clock", []sut.Event{step(1), step(2), {Kind: sut.Ticked}, step(2)},
+			[][]int{nil, nil, {0, 1}, {1, 2}}},
+	} {
+		list := transitions(c.events, 1)
+		d := newDependence()
+		for i := range list {
+			got := d.add(i, &list[i], list[i].barrier, list[i].accesses)
+			if len(got)+len(c.want[i]) > 0 && !slices.Equal(got, c.want[i]) {
+				t.Errorf("%s: transition %d comes after %v, want %v", c.name, i, got, c.want[i])
+			}
+		}
+	}
+
+}
+
+// made is an environment of a node that has made some sends, each by its own input: a letter is a
+// connection, and a number says which send on it that is.
+func made(script []skeleton.Event, conns ...string) *environment {
+	n := newEnvironment(&network{ordered: []bool{false}}, 0, script, nil)
+	for _, c := range conns {
+		n.input++
+		n.make(sends(c))
+	}
+	return n
+}
+
+func sends(conn string) skeleton.Event {
+	return skeleton.Event{Label: Event{Kind: model.Send, Conn: conn}, To: skeleton.Nobody}
+}
+
+// TestPast: an event has in its Past what the program orders before it, in both orders of what is
+// independent. Such executions are the same, and others are not.
+func TestPast(t *testing.T) {
+	past := func(events []sut.Event, conns ...string) (map[string][]skeleton.Name, uint64) {
+		n := made(nil, conns...)
+		c := n.analyse(events, 1)
+		all := map[string][]skeleton.Name{}
+		for _, e := range n.made {
+			all[e.Stream] = e.Past
+		}
+		return all, c.print
+	}
+	one, print := past([]sut.Event{step(1), input, step(2), input}, "a", "b")
+	other, same := past([]sut.Event{step(2), input, step(1), input}, "b", "a")
+	if d := cmp.Diff(one, other); d != "" || len(one["a out"])+len(one["b out"]) > 0 || print != same {
+		t.Errorf("independent: %v, prints %x and %x\n%s", one, print, same, d)
+	}
+	lock := access(7, model.Write)
+	one, print = past([]sut.Event{step(1), lock, input, step(2), lock, input}, "a", "b")
+	other, same = past([]sut.Event{step(2), lock, input, step(1), lock, input}, "b", "a")
+	if !slices.Equal(one["b out"], []skeleton.Name{{Stream: "a out", N: 1}}) || len(one["a out"]) > 0 ||
+		!slices.Equal(other["a out"], []skeleton.Name{{Stream: "b out", N: 1}}) || print == same {
+		t.Errorf("dependent: %v, %v, prints %x and %x", one, other, print, same)
+	}
+}
+
+// TestDepartures: what an execution does that the script does not say is a branch where it comes of
+// nothing else of that kind, and what comes of none is before each.
+func TestDepartures(t *testing.T) {
+	// The script: a send on a, and then one on c.
+	first := made(nil, "a", "c")
+	first.analyse([]sut.Event{step(1), input, step(1), input}, 1)
+	lock := access(7, model.Write)
+	for _, c := range []struct {
+		name       string
+		events     []sut.Event
+		conns      []string
+		departures []int
+		follows    []bool
+	}{
+		{"none", []sut.Event{step(1), input, step(1), input}, []string{"a", "c"}, nil, []bool{true, true}},
+		{"another order", []sut.Event{step(1), input, step(2), input}, []string{"a", "c"}, []int{1},
+			[]bool{true, false}},
+		{"two", []sut.Event{step(2), input, step(3), input, step(1), input}, []string{"d", "e", "a"},
+			[]int{0, 1}, []bool{false, false, true}},
+		{"one after another", []sut.Event{step(2), input, lock, step(3), lock, input, step(1), lock, input},
+			[]string{"d", "e", "a"}, []int{0}, []bool{false, false, false}},
+		{"after it by the environment", []sut.Event{step(2), input, access(uint64(doorsObject), model.Write),
+			step(1), input, access(uint64(doorsObject), model.Write)}, []string{"d", "a"}, []int{0},
+			[]bool{false, false}},
+	} {
+		n := made(first.made, c.conns...)
+		got := n.analyse(c.events, 1)
+		if !slices.Equal(got.departures, c.departures) || !slices.Equal(got.follows, c.follows) {
+			t.Errorf("%s: %v, %v, want %v, %v", c.name, got.departures, got.follows, c.departures, c.follows)
+		}
+	}
+}
+
+// TestTogetherInOrder: each of two nodes has received before it has sent, and both are independent.
+// No order of both has that, so they are run in another order.
+func TestTogetherInOrder(t *testing.T) {
+	each := func(c int) *course {
+		sent := skeleton.Event{Name: skeleton.Name{Component: c, Stream: "out", N: 1}}
+		got := skeleton.Event{Name: skeleton.Name{Component: c, Stream: "in", N: 1},
+			From: skeleton.Name{Component: 1 - c, Stream: "out", N: 1}}
+		k := &course{made: []skeleton.Event{got, sent}}
+		k.add(&model.Action{Goroutine: 1}, nil, []int{0})
+		k.add(&model.Action{Goroutine: 2}, nil, []int{1})
+		return k
+	}
+	courses := []*course{each(0), each(1)}
+	if !together(courses) {
+		t.Fatal("there is no order")
+	}
+	for c, want := range [][]string{{"out", "in"}, {"in", "out"}} {
+		if got := courses[c].made; got[0].Stream != want[0] || got[1].Stream != want[1] {
+			t.Errorf("node %d: %v", c, got)
+		}
+	}
+	if first := courses[0].choices()[0].Goroutine; first != 2 {
+		t.Errorf("goroutine %d is first: the schedule has to be that of the events", first)
+	}
+	// Where each has to receive first, there is none.
+	courses = []*course{each(0), each(1)}
+	for _, k := range courses {
+		k.before[1] = []int{0}
+	}
+	if together(courses) {
+		t.Error("each has received before the other has sent")
+	}
+}

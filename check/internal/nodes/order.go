@@ -1,0 +1,266 @@
+package nodes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// The events of a node are in a partial order: each has its stream, and in its Past what the
+// program itself orders before it (causality.go). An environment follows that as far as it is known
+// while the node runs. Of a node that is ordered all events are in one stream.
+
+// The streams that no connection has. Each connection has one of what is sent on it, its end
+// included, and one of what is received.
+const (
+	doors   = "doors" // what is listened at, connected and accepted
+	ticking = "clock"
+)
+
+// track is what a node has done of a script. While the node runs, it is only known which event of
+// which stream comes next, and what it does. What was before it shows in the log. So an execution
+// may be given what arrives after an event that is the script's but for its order. That does no
+// harm: what comes of such an event does not count (causality.follows).
+type track struct {
+	node   int
+	script []skeleton.Event
+	// ordered: all events of the node are in one order.
+	ordered bool
+	// goesOn: what comes after the script is none the worse.
+	goesOn bool
+	places map[skeleton.Name]int // of the script's events
+	// made is what the node has done so far, and inputs are those that these events come of, as
+	// they are counted: input is the present one.
+	made    []skeleton.Event
+	inputs  []int
+	input   int
+	streams []string       // that have events
+	count   map[string]int // of events, by stream
+	// deviation is the index of the first event of made that is not the script's as far as is known
+	// while the node runs; -1: there is none. astray has the first one of each stream.
+	deviation int
+	astray    map[string]int
+}
+
+// atEnd is, in place of an input, the end of the node.
+const atEnd = -1
+
+func newTrack(node int, script []skeleton.Event, ordered bool) track {
+	t := track{node: node, script: script, ordered: ordered, input: -1, deviation: -1,
+		places: map[skeleton.Name]int{}, count: map[string]int{}, astray: map[string]int{}}
+	for i := range script {
+		t.places[script[i].Name] = i
+	}
+	return t
+}
+
+// streamOf is the stream of an event.
+func streamOf(d Event) string {
+	switch {
+	case d.Kind == model.Pass:
+		return ticking
+	case d.Conn == "" || d.Kind == model.Connect || d.Kind == model.Accept:
+		return doors
+	case d.Kind == model.Receive:
+		return d.Conn + " in"
+	}
+	return d.Conn + " out"
+}
+
+// Objects that stand for what the environment decides by: other inputs that it depends on access
+// them, too. Objects of programs have hashes as names, of which these few are none.
+const (
+	doorsObject   = model.ObjectID(1<<63 | 1<<61)
+	nodeObject    = doorsObject + 1 // of a node that is ordered
+	firstArrival  = doorsObject + 2
+	touchedBefore = model.ObjectID(firstArrival - doorsObject) // how many there are besides
+)
+
+// arrivalObject stands for whether an arrival is there.
+func arrivalObject(i int) model.ObjectID { return firstArrival + model.ObjectID(i) }
+
+// isTouched says whether an object is one of these, with so many arrivals.
+func isTouched(o model.ObjectID, arrivals int) bool {
+	return o >= doorsObject && o-doorsObject < touchedBefore+model.ObjectID(arrivals)
+}
+
+// precedes says whether an event is before another one of the node.
+func precedes(e, f *skeleton.Event) bool {
+	return slices.ContainsFunc(f.Past,
+		func(n skeleton.Name) bool { return n.Stream == e.Stream && n.N >= e.N })
+}
+
+// notAfter lists those events that can all have happened before an event of theirs: all but those
+// after it.
+func notAfter(events []skeleton.Event, e *skeleton.Event) (list []skeleton.Event) {
+	for i := range events {
+		if f := &events[i]; f.Name != e.Name && !precedes(e, f) {
+			list = append(list, *f)
+		}
+	}
+	return list
+}
+
+// happened says whether all that is named is among some events, which have all that is before them.
+func happened(after []skeleton.Name, events []skeleton.Event) bool {
+	for _, n := range after {
+		if !slices.ContainsFunc(events, func(e skeleton.Event) bool { return e.Name == n }) {
+			return false
+		}
+	}
+	return true
+}
+
+// lasts names the last event of each stream, sorted.
+func lasts(events []skeleton.Event) []skeleton.Name {
+	last := map[string]skeleton.Name{}
+	for i := range events {
+		if n := events[i].Name; n.N > last[n.Stream].N {
+			last[n.Stream] = n
+		}
+	}
+	names := make([]skeleton.Name, 0, len(last))
+	for _, n := range last {
+		names = append(names, n)
+	}
+	slices.SortFunc(names, compareNames)
+	return names
+}
+
+// compareNames sorts names of one node.
+func compareNames(a, b skeleton.Name) int {
+	return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.N, b.N))
+}
+
+// sorted are events in the order of their names.
+func sorted(events []skeleton.Event) []skeleton.Event {
+	return slices.SortedFunc(slices.Values(events),
+		func(a, b skeleton.Event) int { return compareNames(a.Name, b.Name) })
+}
+
+// happened says whether all these events of the script have happened, as far as is known yet.
+func (n *track) happened(after []skeleton.Name) bool {
+	for _, name := range after {
+		astray, isAstray := n.astray[name.Stream]
+		if n.count[name.Stream] < name.N || isAstray && astray <= name.N {
+			return false
+		}
+	}
+	return true
+}
+
+// name gives an event of the node its name, and of an ordered one the event before it.
+func (n *track) name(e *skeleton.Event) {
+	e.Component = n.node
+	if n.ordered {
+		if e.N = len(n.made) + 1; e.N > 1 {
+			e.Past = []skeleton.Name{{Component: n.node, N: e.N - 1}}
+		}
+	} else {
+		e.Stream = streamOf(did(e))
+		e.N = n.count[e.Stream] + 1
+	}
+	if n.count[e.Stream] = e.N; e.N == 1 {
+		n.streams = append(n.streams, e.Stream)
+	}
+}
+
+// same says whether an event is that of the script, as far as is known while the node runs: what is
+// before it shows in the log.
+func (n *track) same(e, script *skeleton.Event) bool {
+	if n.ordered {
+		return e.Equal(script)
+	}
+	// The Past of the event is not known yet. What it takes, and what that was, is.
+	past := *script
+	past.Past = e.Past
+	return e.Equal(&past)
+}
+
+// isLeft says whether an event of the script is still to happen.
+func (n *track) isLeft(e *skeleton.Event) bool { return e.N > n.count[e.Stream] }
+
+// nextTick is the next advance of the clock in the script, if all that it has before has happened,
+// and nothing else; nil: it has none now.
+func (n *track) nextTick(ticks int) *skeleton.Event {
+	if n.deviation >= 0 {
+		return nil
+	}
+	var next *skeleton.Event
+	before := 0
+	for i := range n.script {
+		e := &n.script[i]
+		switch {
+		case e.Tick == ticks+1:
+			next = e
+		case e.Tick > ticks:
+		case n.ordered && e.N <= len(n.made), !n.ordered && (e.Tick > 0 || ticksBefore(e) <= ticks):
+			before++
+		}
+	}
+	// All that the script has before the advance has happened, and nothing else.
+	if next == nil || before != len(n.made) || n.ordered && next.N != before+1 {
+		return nil
+	}
+	return next
+}
+
+// ticksBefore is how often the clock has advanced before an event of a node that is not ordered.
+func ticksBefore(e *skeleton.Event) int {
+	for _, n := range e.Past {
+		if n.Stream == ticking {
+			return n.N
+		}
+	}
+	return 0
+}
+
+// lastTick is the advance of the clock that a script ends with, and the script without it; false:
+// it does not end so.
+func lastTick(script []skeleton.Event) (without []skeleton.Event, found bool) {
+	last := count(script)
+	i := slices.IndexFunc(script, func(e skeleton.Event) bool { return e.Tick > 0 && e.Tick == last })
+	if i < 0 || len(notAfter(script, &script[i])) < len(script)-1 {
+		return nil, false
+	}
+	return slices.Delete(slices.Clone(script), i, i+1), true
+}
+
+// needsOrder says whether the events of nodes are all in one order: what faults of the network
+// change is more than the connection that has them.
+func needsOrder(e sut.Environment) bool {
+	return e.Faults > 0 || e.EarlyTimers > 0
+}
+
+// errOrder says that the events of a node have to be in one order.
+type errOrder struct{ node int }
+
+func (e errOrder) Error() string { return fmt.Sprintf("node %d has to be in one order", e.node) }
+
+// keyOf is the same for equal events of a node, in the same order.
+func keyOf(events []skeleton.Event) string {
+	key := ""
+	for _, e := range sorted(events) {
+		key += fmt.Sprintf("%s %d %v %s\n", e.Stream, e.N, e.Past, e.Label.Key())
+		if e.Got != nil {
+			key += e.Got.Key()
+		}
+		key += "\n"
+	}
+	return key
+}
+
+// count is how often the clock has advanced for a node.
+func count(events []skeleton.Event) (ticks int) {
+	for i := range events {
+		ticks = max(ticks, events[i].Tick)
+	}
+	return ticks
+}
+
+// ordered says of so many nodes that all their events are in one order.
+func ordered(nodes int) []bool { return slices.Repeat([]bool{true}, nodes) }
