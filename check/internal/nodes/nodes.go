@@ -152,7 +152,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 			return nil, err
 		}
 	}
-	if err := x.exploreAll(); err != nil {
+	if err := (recorder{x}).exploreAndTell(); err != nil {
 		return nil, err
 	}
 	r := &x.result
@@ -175,9 +175,6 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	}
 	if len(x.found) == 0 && x.unknown == "" {
 		x.unknown = limits(x.system, x.net)
-	}
-	if err := (recorder{x}).tell(); err != nil {
-		return nil, err
 	}
 	switch {
 	case len(r.Violations) > 0:

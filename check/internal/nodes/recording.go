@@ -89,15 +89,41 @@ func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[Event][]byte) 
 // found counts in any case. That it cannot be run again is said of it.
 type recorder struct{ *explorer }
 
+// exploreAndTell explores, and makes the violations. To make one, executions are run that nobody
+// has seen. If one of them shows that a node has to be in one order, the exploration begins anew.
+// What it does not find any more within its bounds was found all the same.
+func (x recorder) exploreAndTell() error {
+	for {
+		if err := x.exploreAll(); err != nil {
+			return err
+		}
+		told := x.result.Violations
+		if len(x.found) == 0 {
+			return nil
+		}
+		x.result.Violations = nil
+		err := x.tell()
+		order := errOrder{}
+		if !errors.As(err, &order) {
+			return err
+		}
+		if len(x.result.Violations) == 0 {
+			x.result.Violations = told
+		}
+		x.again(order.node)
+	}
+}
+
 // tell makes the violations, each one once. No bound but that of time holds for the executions
 // that this takes, and they are not counted: the numbers are those of the exploration, and stay the
-// same however much is shown. The error is that of a check that was interrupted.
+// same however much is shown. The error is that of a check that was interrupted, or errOrder.
 func (x recorder) tell() error {
 	defer func(runs, limit int, unknown string) {
 		x.runs, x.config.Executions, x.unknown = runs, limit, unknown
 	}(x.runs, x.config.Executions, x.unknown)
 	x.config.Executions = 0
 	seen := map[string]bool{}
+	var again error
 	for _, f := range x.found {
 		v, err := x.record(f)
 		if errors.Is(x.ctx.Err(), context.Canceled) {
@@ -105,6 +131,9 @@ func (x recorder) tell() error {
 		}
 		if errors.Is(err, errEnough) || x.ctx.Err() != nil {
 			err = errors.New("the time limit was reached before")
+		}
+		if order := (errOrder{}); errors.As(err, &order) {
+			again = err
 		}
 		if err != nil {
 			v.Unrecorded = err.Error()
@@ -116,7 +145,7 @@ func (x recorder) tell() error {
 		seen[v.signature] = true
 		x.result.Violations = append(x.result.Violations, v)
 	}
-	return nil
+	return again
 }
 
 // maxTried bounds how many executions of a node are tried so that it does no more than it did in
