@@ -452,14 +452,17 @@ func (x *explorer) explore(item skeleton.Item) error {
 			b := skeleton.Branch{Component: item.Component, Before: sorted(n.made), Waits: n.waitsFor(log)}
 			x.keep(b.Before, log)
 			e.Branches = append(e.Branches, b)
-		case !n.ordered && seen[c.print]:
-		default:
-			seen[c.print] = true
-			e.Traces++
+		default: // it is judged in any case: the print is a hash
+			if n.ordered || !seen[c.print] {
+				seen[c.print] = true
+				e.Traces++
+			}
 			if n.due > 0 {
 				return false // it goes on when the clock advances
 			}
-			e.Outcomes = append(e.Outcomes, outcome.String())
+			if o := outcome.String(); !slices.Contains(e.Outcomes, o) {
+				e.Outcomes = append(e.Outcomes, o)
+			}
 			x.judge(item, log, outcome)
 			return x.enough()
 		}
