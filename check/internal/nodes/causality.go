@@ -40,7 +40,20 @@ type transition struct {
 	// accesses are those of the program; all has those, too, that the environment has added.
 	accesses, all []model.Access
 	exchanges     []int // inputs, as they are counted
+	parts         []part
 }
+
+// part is what a transition does up to an input, or after its last one. Where something has not
+// arrived yet, a transition ends that would have gone on. So parts do not depend on what arrives,
+// and transitions do.
+type part struct {
+	accesses []model.Access // of the program
+	starts   []uint64
+	input    int // none: there is none
+}
+
+// none is the input of a part that has none.
+const none = atEnd - 1
 
 // transitions reads a log, of an execution to which so much can arrive.
 func transitions(events []sut.Event, arrivals int) (list []transition) {
@@ -50,11 +63,13 @@ func transitions(events []sut.Event, arrivals int) (list []transition) {
 		switch e.Kind {
 		case sut.Stepped:
 			list = append(list, transition{goroutine: e.Subject, choice: e.Alternative(), stepped: true,
-				barrier: e.Operation == sut.Exit, asks: e.Subject == sut.PeerTimeSource})
+				barrier: e.Operation == sut.Exit, asks: e.Subject == sut.PeerTimeSource,
+				parts: []part{{input: none}}})
 			continue
 		case sut.Ticked:
 			if !e.TicksWithin() {
-				list = append(list, transition{barrier: !e.AsksPeers(), asks: e.AsksPeers()})
+				list = append(list, transition{barrier: !e.AsksPeers(), asks: e.AsksPeers(),
+					parts: []part{{input: none}}})
 			}
 			continue
 		}
@@ -62,17 +77,21 @@ func transitions(events []sut.Event, arrivals int) (list []transition) {
 			continue
 		}
 		t := &list[len(list)-1]
+		if t.parts[len(t.parts)-1].input != none {
+			t.parts = append(t.parts, part{input: none})
+		}
+		last := &t.parts[len(t.parts)-1]
 		switch e.Kind {
 		case sut.Accessed:
 			a := model.Access{Object: model.ObjectID(e.Subject), Kind: e.Access}
 			t.all = append(t.all, a)
 			if !isTouched(a.Object, arrivals) && a.Object != groupObject && !delivers(events[i:]) {
-				t.accesses = append(t.accesses, a)
+				t.accesses, last.accesses = append(t.accesses, a), append(last.accesses, a)
 			}
 		case sut.Spawned, sut.Woke:
-			t.starts = append(t.starts, e.Subject)
+			t.starts, last.starts = append(t.starts, e.Subject), append(last.starts, e.Subject)
 		case sut.Exchanged:
-			t.exchanges = append(t.exchanges, inputs)
+			t.exchanges, last.input = append(t.exchanges, inputs), inputs
 			inputs++
 		}
 	}
@@ -216,7 +235,7 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 	}
 	// own is by the program alone, and all with what the environment has added.
 	own, all := newDependence(), newDependence()
-	pasts := make([]counts, len(c.transitions)) // of events, with those of the transition
+	known := &pasts{dependence: newDependence()}
 	prints := make([]uint64, len(c.transitions))
 	astray := make([]bool, len(c.transitions))
 	for i := range c.transitions {
@@ -245,20 +264,22 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		c.before = append(c.before, before)
 		print := mix(t.goroutine ^ mix(uint64(t.choice)))
 		for _, k := range before {
-			pasts[i] = pasts[i].with(pasts[k])
 			print += mix(prints[k])
 		}
 		prints[i] = mix(print)
 		c.print += mix(prints[i])
-		for _, input := range t.exchanges {
-			for _, k := range made[input] {
-				pasts[i] = n.place(c, k, pasts[i], &astray[i])
+		for j := range t.parts {
+			events := made[t.parts[j].input]
+			before := known.of(t, j, advances && j == 0, slices.ContainsFunc(events, n.isOfDoors))
+			for _, k := range events {
+				before = n.place(c, k, before, &astray[i])
 			}
+			known.add(before)
 		}
 	}
 	// The end of the node comes after all else. A node whose process is gone cannot do more.
 	end, lost := counts(nil), len(c.departures) > 0
-	for _, p := range pasts {
+	for _, p := range known.list {
 		end = end.with(p)
 	}
 	for _, k := range made[atEnd] {
@@ -266,6 +287,36 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 	}
 	return c
 }
+
+// pasts are what is before, and in, each part of the transitions of an execution, as far as it is
+// known. Which events a transition makes at once depends on what has arrived by then. So what comes
+// before an event is found by parts: the Past of an event is the same, whether the transition goes
+// on after it or has to wait.
+type pasts struct {
+	*dependence
+	list []counts
+}
+
+// of is what is before the next part, which is the j-th of a transition. At a barrier, all that was
+// is before it.
+func (p *pasts) of(t *transition, j int, barrier, isOfDoors bool) (past counts) {
+	part := &t.parts[j]
+	accesses := part.accesses
+	if isOfDoors {
+		accesses = append(slices.Clip(accesses), model.Access{Object: doorsObject, Kind: model.Write})
+	}
+	as := &transition{goroutine: t.goroutine, stepped: t.stepped, starts: part.starts}
+	for _, k := range p.dependence.add(len(p.list), as, barrier, accesses) {
+		past = past.with(p.list[k])
+	}
+	return past
+}
+
+// add notes what is before all that comes after that part, with the events of the part.
+func (p *pasts) add(past counts) { p.list = append(p.list, past) }
+
+// isOfDoors reports whether an event is among those that open connections.
+func (n *track) isOfDoors(k int) bool { return n.made[k].Stream == doors }
 
 // place notes what is before an event, and whether it is that of the script.
 func (n *track) place(c *causality, k int, past counts, astray *bool) counts {

@@ -110,6 +110,28 @@ func TestPast(t *testing.T) {
 	}
 }
 
+// TestPastByParts: what a transition does after an event is not before it. So the event has the
+// same Past whether the transition goes on, or another one does what is left.
+func TestPastByParts(t *testing.T) {
+	lock := access(7, model.Write)
+	past := func(events ...sut.Event) (list []skeleton.Event) {
+		n := made(nil, "b", "a", "a", "c")
+		n.analyse(slices.Concat([]sut.Event{step(2), lock, input}, events), 1)
+		return n.made
+	}
+	at := past(step(1), input, input, lock, input)
+	parted := past(step(1), input, step(1), input, step(1), lock, input)
+	if d := cmp.Diff(parted, at); d != "" {
+		t.Errorf("(-several transitions +one)\n%s", d)
+	}
+	after := func(k int) bool {
+		return slices.ContainsFunc(at[k].Past, func(n skeleton.Name) bool { return n.Stream == "b out" })
+	}
+	if after(1) || after(2) || !after(3) {
+		t.Errorf("only the last event is after the lock: %v", at)
+	}
+}
+
 // TestDepartures: what an execution does that the script does not say is a branch where it comes of
 // nothing else of that kind, and what comes of none is before each.
 func TestDepartures(t *testing.T) {

@@ -20,9 +20,11 @@ import (
 // A node is given what is recorded that others have sent. Each of these has to send the same, byte
 // for byte, before the node can take it. So where nobody parts, it is what they have sent now.
 type player struct {
-	net      *network
-	global   skeleton.Global
-	judged   int // the node that has the violation
+	net    *network
+	global skeleton.Global
+	judged int // the node that has the violation
+	// explored: the events of nodes are not in one order, but as in the exploration.
+	explored bool
 	programs []*sut.Program
 	// by node
 	workers   []*sut.Worker
@@ -91,6 +93,9 @@ func (p *player) environment(node int, b *baton) *environment {
 	// What it sends is noted by itself, and not for others.
 	net := &network{names: p.net.names, addresses: p.net.addresses, data: maps.Clone(p.net.data),
 		ordered: ordered(len(p.global))}
+	if p.explored {
+		net.ordered = p.net.ordered
+	}
 	n := newEnvironment(net, node, p.global[node].Events, p.global.Arrivals(node))
 	n.later, n.goesOn, n.baton = node != p.judged, node != p.judged, b
 	return n

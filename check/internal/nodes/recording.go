@@ -186,6 +186,9 @@ func (x recorder) record(f *finding) (*Violation, error) {
 				all[node].Outcome)
 		}
 	}
+	if v.Unrecorded != "" { // the node alone is known to do it, as it was explored
+		p.global, p.explored, p.schedules[node].Prefix = f.global, true, f.choices
+	}
 	v.Counterexample, v.signature, err = p.show(f.race)
 	if err != nil || v.Unrecorded != "" {
 		return v, err

@@ -3,12 +3,14 @@ package nodes
 import (
 	"flag"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -54,6 +56,9 @@ func violating(t *testing.T) map[string][]Node {
 			{Name: "one", Program: client, Package: "./counter/client"},
 			{Name: "two", Program: client, Package: "./counter/client"},
 		},
+		// One goroutine receives and then sends, on other connections than each of two others.
+		"independent": lanes{[]int{2}, []int{9, 0}, [][]string{{"r0", "s1"}, {"r1 s0", ""}}}.nodes(
+			build(t, "./testdata/lanes")),
 		"the clock": {
 			{Name: "server", Program: slow, Package: "./retry/server", Listen: "127.0.0.1:7400"},
 			{Name: "client", Program: impatient, Package: "./retry/client"},
@@ -189,6 +194,37 @@ func TestSeveralViolations(t *testing.T) {
 		if again, err := Replay(t.Context(), programsOf(list), v.Recording, 1); err != nil ||
 			again.Violation == nil {
 			t.Errorf("%+v, %v", again, err)
+		}
+	}
+}
+
+// TestUnrecorded: where other nodes do not do again what is needed, a violation is shown all the
+// same, and as it was found.
+func TestUnrecorded(t *testing.T) {
+	for name, list := range violating(t) {
+		x, err := newExplorer(t.Context(), Config{Nodes: list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.close()
+		if err := x.exploreAll(); err != nil || len(x.found) == 0 {
+			t.Fatalf("%s: nothing was found: %v", name, err)
+		}
+		f := x.found[0]
+		want, err := recorder{x}.record(f)
+		if err != nil || want.Recording == nil {
+			t.Fatalf("%s: %v, %s", name, err, want.Unrecorded)
+		}
+		other := (f.item.Component + 1) % len(f.global)
+		f.global[other].Events = append(slices.Clip(f.global[other].Events), skeleton.Event{
+			Name: skeleton.Name{Component: other, Stream: "x out", N: 1}, To: skeleton.Nobody,
+			Label: Event{Kind: model.Send, Conn: "x"}}) // no node does that
+		got, err := recorder{x}.record(f)
+		if err != nil || got.Unrecorded == "" || got.Recording != nil {
+			t.Errorf("%s: %v, %q", name, err, got.Unrecorded)
+		}
+		if got.signature != want.signature {
+			t.Errorf("%s: it is told as %s, not as %s", name, got.signature, want.signature)
 		}
 	}
 }
