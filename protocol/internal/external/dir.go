@@ -122,6 +122,9 @@ type Dir struct {
 	// Pause is called each time a block is read or written. An error is returned to whoever reads
 	// or writes; nil: it is not called.
 	Pause func() error
+	// GiveUp is asked each time a block is read or written only to have fewer runs: whether that
+	// is to be given up. Nothing is lost by it; nil: it is not.
+	GiveUp func() bool
 	// Write writes to a file. Tests have it fail.
 	Write func(file *os.File, data []byte) (int, error)
 

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/protocol/internal/space"
 )
 
 // drawSizes draws sizes with which nearly all is in files.
@@ -110,6 +112,9 @@ func TestVisited(t *testing.T) {
 		d := openDir(t, parent, "kept", drawSizes(t))
 		defer func() { closeDir(t, d) }()
 		v, known := NewVisited(d), map[string]bool{}
+		chance := rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "merges are given up")
+		asked := 0
+		d.GiveUp = func() bool { asked++; return chance > 0 && asked%chance == 0 }
 		for range rapid.IntRange(1, 8).Draw(t, "levels") {
 			s, keys := NewSorter(d), map[uint64]string{}
 			for n := range rapid.Uint64Range(0, 40).Draw(t, "keys") {
@@ -123,11 +128,54 @@ func TestVisited(t *testing.T) {
 			if v.Count() != uint64(len(known)) {
 				t.Fatalf("%d keys, want %d", v.Count(), len(known))
 			}
+			if len(v.runs) > d.Sizes.Runs && chance == 0 {
+				t.Fatalf("there are %d runs, and at most %d are wanted", len(v.runs), d.Sizes.Runs)
+			}
 			if rapid.Bool().Draw(t, "leave") {
 				d, v = leave(t, d, v, parent)
 			}
 		}
 	})
+}
+
+// TestGivenUp: a merge of runs that is given up leaves them as they are, and no file besides. It is
+// done later.
+func TestGivenUp(t *testing.T) {
+	d, err := Open(t.TempDir(), "", 0, Sizes{Spool: 50, Block: 10, FanIn: 4, Runs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	v, asked := NewVisited(d), 0
+	add := func(level byte) {
+		t.Helper()
+		for n := range byte(20) {
+			if _, _, err := v.young.Insert([]byte{level, n}, space.None); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := v.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.GiveUp = func() bool { asked++; return true }
+	for level := range byte(5) {
+		add(level)
+	}
+	files := len(d.files)
+	if err := v.compact(); err != nil || len(v.runs) != 5 || len(d.files) != files || asked == 0 {
+		t.Errorf("%d runs, %d files, and %d before; asked %d times: %v", len(v.runs), len(d.files), files,
+			asked, err)
+	}
+	d.GiveUp = func() bool { asked++; return asked%1000 == 0 } // in the middle of one
+	for range 100 {
+		if err := v.compact(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(v.runs) > 2 || len(d.files) > files-3 {
+		t.Errorf("%d runs, %d files", len(v.runs), len(d.files))
+	}
 }
 
 // addAll adds keys, and wants those that are not known to be new.

@@ -182,11 +182,22 @@ func (v *Visited) Flush() error {
 	return v.compact()
 }
 
+// errGivenUp is the error of a merge that Dir.GiveUp has ended.
+var errGivenUp = errors.New("the merge of runs is given up")
+
 // compact keeps the number of runs small, since each takes a comparison for each candidate. It
 // merges the last runs if there are too many: the last two, and each before them that has
 // no more keys than all of these. So a key is written a number of times that grows with the
 // logarithm of how many there are.
 func (v *Visited) compact() error {
+	pause := v.dir.Pause
+	defer func() { v.dir.Pause = pause }()
+	v.dir.Pause = func() error {
+		if v.dir.GiveUp != nil && v.dir.GiveUp() {
+			return errGivenUp
+		}
+		return nil
+	}
 	for len(v.runs) > v.dir.Sizes.Runs {
 		from := len(v.runs) - 2
 		sum := v.runs[from].Records + v.runs[from+1].Records
@@ -202,7 +213,9 @@ func (v *Visited) compact() error {
 		if !v.dir.HasRoom(bytes) {
 			return nil
 		}
-		if err := v.merge(from); err != nil {
+		if err := v.merge(from); errors.Is(err, errGivenUp) {
+			return nil // it is done later
+		} else if err != nil {
 			return err
 		}
 	}
@@ -217,13 +230,13 @@ func (v *Visited) merge(from int) error {
 	}
 	w := v.newRun()
 	if err := mergeRuns(sections, false, w.Append); err != nil {
-		return err
+		return errors.Join(err, w.file.Remove())
 	}
 	old := v.runs
 	v.runs = slices.Clone(v.runs[:from])
 	if err := w.end(); err != nil {
 		v.runs = old
-		return err
+		return errors.Join(err, w.file.Remove())
 	}
 	for _, s := range sections {
 		if err := s.File.Remove(); err != nil {

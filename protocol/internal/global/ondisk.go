@@ -67,8 +67,10 @@ func newOnDisk(s *search, dir *external.Dir) *onDisk {
 	if s.Disk.Write != nil {
 		dir.Write = s.Disk.Write
 	}
-	return &onDisk{search: s, dir: dir, visited: external.NewVisited(dir),
+	d := &onDisk{search: s, dir: dir, visited: external.NewVisited(dir),
 		fresh: external.NewCandidates(dir), chunk: uint64(s.Disk.Sizes.Chunk)}
+	dir.GiveUp = func() bool { return d.Stop != nil && d.Stop(d.progress()) != "" }
+	return d
 }
 
 // spill takes all states to files, and goes on there. What the present level has reached is
