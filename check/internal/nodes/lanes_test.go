@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandem-mc/tandem/check/internal/translate"
-	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -46,42 +44,7 @@ func (l lanes) count(t *testing.T, program *sut.Program, most int) (executions i
 	for i := range l.scripts {
 		args = append(args, l.args(i)...)
 	}
-	w, err := sut.Start(program, sut.Options{Args: args})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	search, err := explore.New(explore.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	translator := translate.Translator{}
-	for runs := 0; ; runs++ {
-		schedule, more := search.Next()
-		switch {
-		case !more:
-			return executions, model.Holds
-		case runs == most:
-			return -1, model.Unknown
-		}
-		log, err := w.Run(translator.Schedule(schedule), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		execution, err := translator.Log(log, translate.SourceOf(w))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if execution.Outcome.Violation() {
-			return -1, model.Violated
-		}
-		if execution.Outcome != model.Redundant {
-			executions++
-		}
-		if err := search.Report(execution); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return exploreOne(t, program, args, most)
 }
 
 // randomLanes makes a chain of two or three nodes. Messages are sent and received in an order that

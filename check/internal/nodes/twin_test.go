@@ -99,7 +99,16 @@ func randomScripts(r *rand.Rand, timed bool) (scripts []string) {
 // runTogether explores the scripts in one program. It gives up beyond a number of executions.
 func runTogether(t *testing.T, program *sut.Program, scripts []string, most int) (model.Verdict, bool) {
 	t.Helper()
-	w, err := sut.Start(program, sut.Options{Args: append([]string{"together"}, scripts...)})
+	_, verdict := exploreOne(t, program, append([]string{"together"}, scripts...), most)
+	return verdict, verdict != model.Unknown
+}
+
+// exploreOne explores one program. It says how many executions there are, if none is a violation,
+// and gives up beyond a number of them.
+func exploreOne(t *testing.T, program *sut.Program, args []string, most int) (
+	executions int, verdict model.Verdict) {
+	t.Helper()
+	w, err := sut.Start(program, sut.Options{Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +122,9 @@ func runTogether(t *testing.T, program *sut.Program, scripts []string, most int)
 		schedule, more := search.Next()
 		switch {
 		case !more:
-			return model.Holds, true
+			return executions, model.Holds
 		case n == most:
-			return model.Unknown, false
+			return 0, model.Unknown
 		}
 		log, err := w.Run(translator.Schedule(schedule), nil)
 		if err != nil {
@@ -126,7 +135,10 @@ func runTogether(t *testing.T, program *sut.Program, scripts []string, most int)
 			t.Fatal(err)
 		}
 		if execution.Outcome.Violation() {
-			return model.Violated, true
+			return 0, model.Violated
+		}
+		if execution.Outcome != model.Redundant {
+			executions++
 		}
 		if err := search.Report(execution); err != nil {
 			t.Fatal(err)
