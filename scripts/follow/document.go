@@ -16,6 +16,8 @@ type step struct {
 	command string
 	output  []string
 	typed   []string
+	// tries is how often the command is typed, at most, until it prints what is shown.
+	tries int
 	// file is the name of a file to be written, or changed, and text its contents, or the change.
 	file, text string
 	change     bool
@@ -31,23 +33,30 @@ var (
 	almost = regexp.MustCompile("`[^` ]+\\.(go|yaml|mod)`[^`]+:$")
 	// prompt is what a program asks for the next line with: the debugger, and a question.
 	prompt = regexp.MustCompile(`\(dlv\) |\[Y/n\] `)
+	// retry stands before a block of commands. Readers do not see it.
+	retry = regexp.MustCompile("^<!-- tried up to ([2-9]) times: .+ -->$")
 )
 
 // parse lists the steps of a document in Markdown. Blocks of the language console have commands,
 // each behind a dollar and a space, with what they print below them. A block of another language
 // is a file if the line before it ends with a file's name and a colon; one of the language diff
 // changes that file. All other text is for the reader alone.
+//
+// What a command prints may be decided by chance: a program with a race is run without Tandem. Then
+// a comment stands before the block, "<!-- tried up to 3 times: WHY -->".
 func parse(text string) (steps []step, err error) {
 	lines := strings.Split(text, "\n")
 	// A caption holds for the next block only, and only if nothing stands between them.
-	named := "" // by the last line that was not empty
+	named, tries := "", 1 // by the last line that was not empty
 	for i := 0; i < len(lines); i++ {
 		begin := fence.FindStringSubmatch(lines[i])
 		if begin == nil {
 			if match := caption.FindStringSubmatch(lines[i]); match != nil {
 				named = match[1]
+			} else if match := retry.FindStringSubmatch(lines[i]); match != nil {
+				tries = int(match[1][0] - '0')
 			} else if lines[i] != "" {
-				named = ""
+				named, tries = "", 1
 			}
 			continue
 		}
@@ -65,6 +74,9 @@ func parse(text string) (steps []step, err error) {
 			if err != nil {
 				return nil, err
 			}
+			for i := range commands {
+				commands[i].tries = tries
+			}
 			steps = append(steps, commands...)
 		case named == "" && first > 2 && almost.MatchString(lines[first-3]):
 			return nil, fmt.Errorf("line %d: the name of the file must be the last word", first-2)
@@ -75,7 +87,7 @@ func parse(text string) (steps []step, err error) {
 			steps = append(steps, step{line: first, file: named, change: language == "diff",
 				text: strings.Join(block, "\n") + "\n"})
 		}
-		named = ""
+		named, tries = "", 1
 	}
 	return steps, nil
 }

@@ -79,6 +79,25 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestTries: a command whose output is decided by chance is typed again, as often as its document
+// says, and one block has no effect on the next.
+func TestTries(t *testing.T) {
+	const third = "```console\n$ echo x >>n; wc -l <n\n3\n```\n"
+	const note = "<!-- tried up to 3 times: a test of chance -->\n\n"
+	for _, c := range []struct{ text, want string }{
+		{note + third, ""},
+		{third, "2: this is not printed"},
+		{strings.Replace(note, "3", "2", 1) + third, "4: this is not printed"},
+		{note + "Text.\n\n" + third, "6: this is not printed"},
+		{note + "```console\n$ true\n```\n\n" + third, "8: this is not printed"},
+	} {
+		err := follow1(t, c.text)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q: %v, want %q", c.text, err, c.want)
+		}
+	}
+}
+
 // TestPatience: a command that does not end is ended, with what it has started.
 func TestPatience(t *testing.T) {
 	var log bytes.Buffer

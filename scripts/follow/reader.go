@@ -43,13 +43,24 @@ func newReader(dir string, patience time.Duration, log io.Writer, verbose bool) 
 // close removes what the reader has made outside its directory.
 func (r *reader) close() error { return os.Remove(r.state) }
 
-// do does one step. Next is the command after it, if there is one: "echo $?" means that an exit
-// code is looked at, whatever it is.
+// do does one step, as often as it may be tried. Next is the command after it, if there is one:
+// "echo $?" means that an exit code is looked at, whatever it is.
 func (r *reader) do(s step, next string) (printed string, err error) {
 	// Reading a document takes no time, so files are not timed.
 	if s.command == "" {
 		return "", r.write(s)
 	}
+	for range s.tries {
+		if printed, err = r.try(s, next); err == nil {
+			break
+		}
+		fmt.Fprintf(r.log, "  not as shown: %v\n", err)
+	}
+	return printed, err
+}
+
+// try runs a command once, and compares what it prints.
+func (r *reader) try(s step, next string) (printed string, err error) {
 	fmt.Fprintf(r.log, "$ %s\n", s.command)
 	begun := time.Now()
 	printed, err = r.run(s.command, strings.Join(s.typed, "\n"))
