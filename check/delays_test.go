@@ -20,7 +20,7 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-var delayPairs = flag.Int("delays", 6, "how many programs with servers that answer late TestDelays generates")
+var delayPairs = flag.Int("delays", 4, "how many programs with servers that answer late TestDelays generates")
 
 // delayed is a program and a server that answers late.
 type delayed struct {

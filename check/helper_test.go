@@ -18,6 +18,7 @@ import (
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/sys/awake"
+	"github.com/tandem-mc/tandem/internal/testkit/chromium"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/text"
 	"github.com/tandem-mc/tandem/strategy"
@@ -38,6 +39,9 @@ func cases(all, part int) int {
 // configurations expect it.
 var tree string
 
+// chrome is the browser of all tests that look at pages.
+var chrome chromium.Browser
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	awake.Keep()
@@ -48,6 +52,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
 		code = m.Run()
+		if err := chrome.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "Chromium does not end:", err)
+			code = 1
+		}
 	}
 	os.RemoveAll(tree)
 	os.Exit(code)

@@ -51,7 +51,7 @@ var ofKnownDepth = []struct {
 // at least; and not at all in one for a smaller depth. The seeds are fixed, so that the figures are
 // always the same, and where the promise is nearest they are a fifth above it.
 func TestPCTOnGallery(t *testing.T) {
-	const executions, fewer = 2000, 500
+	const executions, fewer = 1000, 500
 	p, err := buildProgram("../examples/gallery", filepath.Join(tree, "gallery"), sut.RacesMain)
 	if err != nil {
 		t.Fatal(err)

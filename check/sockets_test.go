@@ -128,4 +128,4 @@ func compareScript(t *testing.T, p *sut.Program, args []string) {
 	}
 }
 
-var scripts = flag.Int("socket-scripts", 15, "number of random programs over sockets")
+var scripts = flag.Int("socket-scripts", 10, "number of random programs over sockets")

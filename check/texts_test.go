@@ -2,13 +2,15 @@ package check
 
 import (
 	"bytes"
+	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
 
-	"github.com/tandem-mc/tandem/internal/testkit/chromium"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
 	"github.com/tandem-mc/tandem/internal/testkit/golden"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/html"
@@ -48,8 +50,8 @@ func anywhere(shown string) string {
 	return address.ReplaceAllString(shown, "ADDRESS")
 }
 
-// drawn is a page as a browser has it when its script has drawn it, without script, style and data.
-func drawn(t *testing.T, c *report.Counterexample) string {
+// drawn is a page as a tab has it when its script has drawn it, without script, style and data.
+func drawn(t *testing.T, tab context.Context, c *report.Counterexample) string {
 	file := filepath.Join(t.TempDir(), "page.html")
 	var page bytes.Buffer
 	if err := html.Write(&page, c); err != nil {
@@ -58,15 +60,26 @@ func drawn(t *testing.T, c *report.Counterexample) string {
 	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Chromium refuses to have a sandbox as root. It draws the rows for which the window has room.
-	out, err := exec.CommandContext(t.Context(), chromium.Path(t),
-		"--headless", "--no-sandbox", "--disable-gpu",
-		"--window-size=1400,3000", "--user-data-dir="+t.TempDir(), "--virtual-time-budget=2000",
-		"--dump-dom", "file://"+file).Output()
+	// The page draws the rows for which the window has room.
+	if _, err := chromedp.Call(tab, emulation.SetDeviceMetricsOverride,
+		emulation.SetDeviceMetricsOverrideParams{Width: 1400, Height: 3000,
+			DeviceScaleFactor: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Do(tab, chromedp.Navigate("file://"+file)); err != nil {
+		t.Fatalf("Chromium shows the page: %v", err)
+	}
+	// The script draws when the data is unpacked, which the attribute tells.
+	const script = `(async () => {
+		while (document.documentElement.dataset.ready === undefined)
+			await new Promise(requestAnimationFrame)
+		return document.documentElement.outerHTML
+	})()`
+	dom, err := chromedp.Run(tab, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatalf("Chromium shows the page: %v", err)
 	}
-	seen := ready.ReplaceAllString(unseen.ReplaceAllString(string(out), "$1>"), "")
+	seen := ready.ReplaceAllString(unseen.ReplaceAllString("<!DOCTYPE html>\n"+dom+"\n", "$1>"), "")
 	return element.ReplaceAllString(seen, "\n$0")
 }
 
@@ -77,6 +90,7 @@ func TestTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	found := make(map[string]*report.Counterexample)
 	for _, name := range textsOf {
 		t.Run(name, func(t *testing.T) {
 			result := check(t, Options{Program: p, Args: []string{name}, Search: untilViolation(dporSearch()),
@@ -91,7 +105,13 @@ func TestTexts(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden.Equal(t, "texts/"+name+".txt", anywhere(told.String()))
-			golden.Equal(t, "pages/"+name+".html", anywhere(drawn(t, &c)))
+			found[name] = &c
 		})
 	}
+	t.Run("pages", func(t *testing.T) {
+		tab := chrome.Tab(t)
+		for name, c := range found {
+			golden.Equal(t, "pages/"+name+".html", anywhere(drawn(t, tab, c)))
+		}
+	})
 }

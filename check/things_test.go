@@ -15,7 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-var thingScripts = flag.Int("thing-scripts", 4,
+var thingScripts = flag.Int("thing-scripts", 3,
 	"number of random programs that share timers, contexts, files and maps, of each kind")
 
 // things are operations of testdata/things, by what they are about.

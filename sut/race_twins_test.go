@@ -20,7 +20,7 @@ var (
 	schedulesOfTwins  = flag.Int("twins", 1, "TestTwins runs each program with so many schedules")
 	referencePrograms = flag.Int("reference-programs", 150,
 		"TestDetectorAgainstReference runs so many random programs")
-	everyTwin = flag.Int("every-twin", 5, "TestTwins takes one of so many of each shape (1: all)")
+	everyTwin = flag.Int("every-twin", 10, "TestTwins takes one of so many of each shape (1: all)")
 )
 
 // twin is a program of testdata/twins.

@@ -63,6 +63,8 @@ func killOnce(t *testing.T, round int, is func(process) bool, says string, back 
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
+	// Later tests look for no orphans. They leave theirs to the init process.
+	defer unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 	before, temporary := surroundings(t), t.TempDir()
 	var out bytes.Buffer
 	// A search of all schedules, so that it is still under way when the blow falls.

@@ -39,7 +39,7 @@ func TestNames(t *testing.T) {
 
 // TestTwins: in the fixed programs no search finds anything, leaks included where the bug is one.
 func TestTwins(t *testing.T) {
-	b := newBench(t.Context(), t.TempDir(), limits{executions: 40, time: 20 * time.Second})
+	b := newBench(t.Context(), t.TempDir(), limits{executions: 20, time: 20 * time.Second})
 	for _, r := range ownRows(t) {
 		for _, name := range searches() {
 			a, err := b.search(r, true, name, 1)

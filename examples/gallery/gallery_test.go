@@ -128,7 +128,7 @@ var deep = flag.Bool("deep", false, "run more cases, as `make deep` does")
 // verdict is that of the reduced search.
 func TestReductionAgrees(t *testing.T) {
 	program := build(t)
-	enumerated, most := 0, 100
+	enumerated, most := 0, 60
 	if *deep {
 		most = 500
 	}

@@ -26,6 +26,18 @@ var screenshots = flag.String("screenshots", "", "directory for pictures of the 
 // patience is how long a browser that hangs is waited for.
 const patience = time.Minute
 
+// chrome is the browser of all tests.
+var chrome chromium.Browser
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := chrome.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "Chromium does not end:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
 // browser is a page in a browser, with what it has complained about.
 type browser struct {
 	t        *testing.T
@@ -43,17 +55,12 @@ func open(t *testing.T, c *report.Counterexample, width, height int64, fragment 
 // openPage shows a page likewise.
 func openPage(t *testing.T, text string, width, height int64, fragment string) *browser {
 	t.Helper()
-	executable := chromium.Path(t)
 	file := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	b := &browser{t: t}
-	// Chromium refuses to have a sandbox as root.
-	ctx, stop := chromedp.NewContext(t.Context(), chromedp.WithListener(b.listen),
-		chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.ExecPath(executable)))
-	t.Cleanup(stop)
-	b.ctx = ctx
+	b.ctx = chrome.Tab(t, chromedp.WithListener(b.listen))
 	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 700})
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{

@@ -92,7 +92,8 @@ func TestTries(t *testing.T) {
 		{note + "```console\n$ true\n```\n\n" + third, "8: this is not printed"},
 	} {
 		err := follow1(t, c.text)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if err == nil && c.want != "" || err != nil && c.want == "" ||
+			err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-var systems = flag.Int("systems", 50, "compare `n` random systems with one program")
+var systems = flag.Int("systems", 25, "compare `n` random systems with one program")
 
 // TestTogether: random clients and a server have the same verdict as nodes, and as goroutines of
 // one program, which is explored as any program is.

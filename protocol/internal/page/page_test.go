@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,18 @@ func sample() *Chart {
 	}
 }
 
+// chrome is the browser of all tests.
+var chrome chromium.Browser
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := chrome.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, "Chromium does not end:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
 // browser is the page in headless Chromium.
 type browser struct {
 	t   *testing.T
@@ -60,7 +73,6 @@ type browser struct {
 // open shows a page, and wants its script to run without an error.
 func open(t *testing.T, c *Chart, width, height int64, fragment string) *browser {
 	t.Helper()
-	executable := chromium.Path(t)
 	file, err := os.Create(filepath.Join(t.TempDir(), "page.html"))
 	if err != nil {
 		t.Fatal(err)
@@ -76,10 +88,7 @@ func open(t *testing.T, c *Chart, width, height int64, fragment string) *browser
 			t.Errorf("%+v", event)
 		}
 	}
-	// Chromium refuses to have a sandbox as root.
-	ctx, stop := chromedp.NewContext(t.Context(), chromedp.WithListener(complain),
-		chromedp.WithAllocatorOptions(chromedp.NoSandbox, chromedp.ExecPath(executable)))
-	t.Cleanup(stop)
+	ctx := chrome.Tab(t, chromedp.WithListener(complain))
 	_, err = chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: width, Height: height, DeviceScaleFactor: 1, Mobile: width < 700})
 	if err != nil {
