@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -94,8 +95,10 @@ func TestUsefulWorkers(t *testing.T) {
 	if n := usefulWorkers(configs.Config{Group: &peers.Group{}}); n != 1 {
 		t.Errorf("%d workers would have one group of peers go back and forth", n)
 	}
-	if n := usefulWorkers(configs.Config{}); n < 1 {
-		t.Errorf("%d workers", n)
+	// A container may use fewer processors than there are.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	if n := usefulWorkers(configs.Config{}); n != 3 {
+		t.Errorf("%d workers, where 3 processors may be used", n)
 	}
 }
 

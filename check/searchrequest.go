@@ -112,11 +112,13 @@ func (q SearchRequest) assumed(b configs.Bounds) []string {
 
 // usefulWorkers is how many workers a search gets when nobody says. There is only one group of
 // peers: several workers would make it go back and forth between what each of them asks for.
+// Otherwise each processor gets one that the process may use, in a container as many as its limit
+// on processor time is worth: that is what GOMAXPROCS is, unless somebody has set it.
 func usefulWorkers(config configs.Config) int {
 	if config.Group != nil {
 		return 1
 	}
-	return runtime.NumCPU()
+	return runtime.GOMAXPROCS(0)
 }
 
 // raised are the flags with which a search that a bound has ended gets further: ten times as far.

@@ -173,7 +173,7 @@ func (c *coordinator) waitForWork(m *member) {
 	seen := c.changes.Load()
 	c.idle.Add(1)
 	defer c.idle.Add(-1)
-	if len(c.members) <= runtime.NumCPU() {
+	if len(c.members) <= runtime.GOMAXPROCS(0) {
 		c.mu.Unlock()
 		const patience, between = 200 * time.Microsecond, 256
 		for until := time.Now().Add(patience); c.changes.Load() == seen && time.Now().Before(until); {
