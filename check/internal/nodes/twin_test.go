@@ -22,7 +22,7 @@ func TestTogether(t *testing.T) { testTogether(t, *systems, false) }
 // TestTogetherWithTimers: the same with sleeps, deadlines, tickers and a select. No two nodes have
 // timers that are due at the same time: in one program these fire at once, and among nodes what one
 // of them does then may come before another one's timer.
-func TestTogetherWithTimers(t *testing.T) { testTogether(t, *systems/2, true) }
+func TestTogetherWithTimers(t *testing.T) { testTogether(t, *systems, true) }
 
 func testTogether(t *testing.T, systems int, timed bool) {
 	t.Helper()
