@@ -2,16 +2,14 @@ package protocol
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
-	"runtime/pprof"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/tandem-mc/tandem/protocol/internal/orphan"
 	"github.com/tandem-mc/tandem/protocol/internal/show"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
@@ -35,7 +33,7 @@ func (m *machine) isSample() bool {
 // audit runs a handler again, and compares.
 func (m *machine) audit(call table.Call, plan []int, first table.Effect) error {
 	what := ""
-	err := m.watch(func() error {
+	err := orphan.Watch(strconv.FormatInt(m.runs.Load(), 10), func() error {
 		for i := 0; i < sampleTimes && what == ""; i++ {
 			again, _, err := m.run(call, plan)
 			if err != nil {
@@ -76,64 +74,6 @@ func firstOf(list []string) string {
 		return ""
 	}
 	return list[0]
-}
-
-// watch has handlers run, and looks whether a goroutine is left.
-func (m *machine) watch(runs func() error) (err error) {
-	before := runtime.NumGoroutine()
-	label := strconv.FormatInt(m.runs.Load(), 10)
-	// Goroutines inherit labels, so those of others are not taken for the handler's.
-	pprof.Do(context.Background(), pprof.Labels(handlerLabel, label), func(context.Context) {
-		err = runs()
-	})
-	// A profile takes long, and is needed only if there are more goroutines.
-	if err != nil || runtime.NumGoroutine() <= before {
-		return err
-	}
-	where, err := leftGoroutine(label)
-	if err == nil && where != "" {
-		err = fmt.Errorf("it starts a goroutine, %s: do without, or send a message", where)
-	}
-	return err
-}
-
-// leftGoroutine says what a goroutine with a label runs; empty if there is none. One that has not
-// run yet has no stack, so it is given the processor a few times.
-func leftGoroutine(label string) (where string, err error) {
-	const attempts = 100
-	for range attempts {
-		var profile bytes.Buffer
-		if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
-			return "", err
-		}
-		found := false
-		if where, found = goroutineLine(profile.String(), label); where != "" || !found {
-			return where, nil
-		}
-		runtime.Gosched()
-	}
-	return "which has not run yet", nil
-}
-
-// handlerLabel is the label of goroutines that a handler has started.
-const handlerLabel = "tandem protocol handler"
-
-// goroutineLine finds a goroutine with the label in a profile, and what it runs.
-func goroutineLine(profile, label string) (where string, found bool) {
-	for _, block := range strings.Split(profile, "\n\n") {
-		if !strings.Contains(block, fmt.Sprintf("%q:%q", handlerLabel, label)) {
-			continue
-		}
-		// The last line is where the goroutine began: #, address, function, file and line.
-		lines := strings.Split(strings.TrimSpace(block), "\n")
-		fields := strings.Fields(lines[len(lines)-1])
-		if len(fields) < 4 || !strings.HasPrefix(fields[1], "0x") {
-			return "", true
-		}
-		function, _, _ := strings.Cut(fields[2], "+0x")
-		return "in " + function + " (" + shortPath(fields[3]) + ")", true
-	}
-	return "", false
 }
 
 // difference says in what two effects differ; empty if in nothing. Texts of panics may have
@@ -218,7 +158,7 @@ func (m *machine) handlerLine(call table.Call) string {
 	pc := method.Func.Pointer()
 	// The method of the type, and not of a value: that one would be a wrapper.
 	file, line := runtime.FuncForPC(pc).FileLine(pc)
-	return fmt.Sprintf(", in %s (%s:%d)", method.Name, shortPath(file), line)
+	return fmt.Sprintf(", in %s (%s:%d)", method.Name, orphan.ShortPath(file), line)
 }
 
 // show writes the value of an image.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/meter"
+	"github.com/tandem-mc/tandem/protocol/internal/tell"
 )
 
 // bounds ends a search that has become too large, and tells how far it is.
@@ -15,7 +16,7 @@ type bounds struct {
 	start  time.Time
 	mu     sync.Mutex
 	told   time.Time
-	teller *teller
+	teller *tell.Teller
 	looked time.Time // when memory was measured last
 	memory *meter.Meter
 }
@@ -25,7 +26,7 @@ func newBounds(o Options, start time.Time) *bounds {
 	if o.Memory == 0 {
 		o.Memory = DefaultMemory
 	}
-	return &bounds{Options: o, start: start, told: start, teller: newTeller(o.Output, o.log),
+	return &bounds{Options: o, start: start, told: start, teller: tell.New(o.Output, o.log),
 		memory: meter.New()}
 }
 
@@ -48,8 +49,8 @@ func (b *bounds) stopAt(p Progress) string {
 		b.told = now
 		b.Progress(p)
 	}
-	if b.teller.isDue(p.Elapsed) {
-		b.teller.tell(p)
+	if b.teller.IsDue(p.Elapsed) {
+		b.teller.Tell(p.Elapsed, p)
 	}
 	switch {
 	case b.States > 0 && p.States >= b.States:

@@ -18,8 +18,10 @@ import (
 // Options say how a model is searched, and how far. The zero value is breadth-first, without a
 // bound but for memory.
 type Options struct {
-	// Search is BreadthFirst if it is not set.
+	// Search is BreadthFirst if it is not set. BestFirst, AStar and IDAStar have one worker.
 	Search Search
+	// Estimate is what BestFirst, AStar and IDAStar follow (NewEstimate). Others ignore it.
+	Estimate Estimate
 	// Reduce leaves out orders of steps that make no difference: partial-order reduction by
 	// stubborn sets. Verdicts stay the same; runs need not be shortest any more. What is
 	// independent of what follows from the local search, which comes first. Local is reduced
@@ -95,10 +97,25 @@ const (
 	// knows no Eventually. Where the number of a node's local states has no bound over that
 	// network, the search is BreadthFirst after all (Result.Whole).
 	Local
+	// BestFirst goes to the state that is nearest to a violation by the Estimate. It finds one
+	// fast, and the run may be long.
+	BestFirst
+	// AStar also counts the steps so far: A* (Hart, Nilsson, Raphael: "A Formal Basis for the
+	// Heuristic Determination of Minimum Cost Paths", IEEE Transactions on Systems Science and
+	// Cybernetics 1968). If the Estimate is admissible, the run that is shown is a shortest one
+	// (Theorem 1 there), unless a bound has ended the search.
+	AStar
+	// IDAStar does so depth first, within a bound on the sum, which is raised: IDA* (Korf:
+	// "Depth-First Iterative-Deepening", Artificial Intelligence 1985). If the Estimate is
+	// admissible, the run is a shortest one. There is no open list. States are remembered in a
+	// third of the memory, and what has no room is repeated. It is for models that are violated:
+	// where all holds, it visits all states for each bound.
+	IDAStar
 )
 
 func (s Search) String() string {
-	names := [...]string{BreadthFirst: "breadth-first", DepthFirst: "depth-first", Local: "local"}
+	names := [...]string{BreadthFirst: "breadth-first", DepthFirst: "depth-first", Local: "local",
+		BestFirst: "best-first", AStar: "A*", IDAStar: "IDA*"}
 	if int(s) >= len(names) {
 		return fmt.Sprintf("search %d", uint8(s))
 	}
@@ -218,12 +235,14 @@ func check(m *Model, o Options) (*Result, error) {
 	start := time.Now()
 	whole := ""
 	switch {
-	case o.Search > Local:
+	case o.Search > IDAStar:
 		return nil, fmt.Errorf("there is no %v: choose one of the constants", o.Search)
 	case o.External != "" && (o.Search != BreadthFirst || o.Reduce):
 		return nil, errNotExternal
-	case o.Resume != "" && o.Search == Local:
+	case o.Resume != "" && o.Search >= Local:
 		return nil, errNotKept
+	case o.Search >= BestFirst:
+		return checkDirected(machine, o, start)
 	case o.Search == Local:
 		r, err := checkLocally(machine, o, start)
 		if err != nil || r.Reason != endless {
@@ -236,7 +255,7 @@ func check(m *Model, o Options) (*Result, error) {
 		return nil, fmt.Errorf("a partition is dependent on all else: leave out Reduce, or partitions")
 	}
 	bounds := newBounds(o, start)
-	defer bounds.teller.close()
+	defer bounds.teller.Close()
 	c := newSearch(machine, o, bounds)
 	if o.Reduce && whole == "" {
 		switch reason, err := reduce(machine, &c, o.Without, bounds); {

@@ -48,7 +48,7 @@ func checkLocally(m *machine, o Options, start time.Time) (*Result, error) {
 		start: start}
 	s.config.Workers = 1
 	s.config.Stop = s.bounds.stop
-	defer s.bounds.teller.close()
+	defer s.bounds.teller.Close()
 	err := s.run()
 	if err != nil {
 		return nil, err

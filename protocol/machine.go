@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tandem-mc/tandem/protocol/internal/image"
+	"github.com/tandem-mc/tandem/protocol/internal/orphan"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -265,19 +266,13 @@ func panicLine() string {
 		isRuntime := strings.HasPrefix(f.Function, "runtime.")
 		isOwn := strings.Contains(f.Function, "/protocol.(*Env).")
 		if isPanicking && !isRuntime && !isOwn {
-			return fmt.Sprintf("%s:%d", shortPath(f.File), f.Line)
+			return fmt.Sprintf("%s:%d", orphan.ShortPath(f.File), f.Line)
 		}
 		isPanicking = isPanicking || f.Function == "runtime.gopanic"
 		if !more {
 			return ""
 		}
 	}
-}
-
-// shortPath is the end of a path: the file and its directory.
-func shortPath(path string) string {
-	parts := strings.Split(path, "/")
-	return strings.Join(parts[max(0, len(parts)-2):], "/")
 }
 
 // errMethod is of an event whose method the node has lost, since its type has changed.

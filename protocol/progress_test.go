@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"bytes"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -32,59 +31,6 @@ func TestProgressText(t *testing.T) {
 			t.Fatalf("%d characters: %s", len(s), s)
 		}
 	})
-}
-
-// TestTeller: lines become rarer, and come at least each minute.
-func TestTeller(t *testing.T) {
-	var out bytes.Buffer
-	var logged []string
-	written, log := newTeller(&out, nil), newTeller(nil, func(_ string, args ...any) {
-		logged = append(logged, args[0].(Progress).String())
-	})
-	for elapsed := time.Duration(0); elapsed < 10*time.Minute; elapsed += 100 * time.Millisecond {
-		for _, x := range []*teller{written, log, newTeller(nil, nil)} {
-			if x.isDue(elapsed) {
-				x.tell(Progress{States: 1, Elapsed: elapsed})
-			}
-		}
-	}
-	written.close()
-	// After 1, 2, 4, 8, 16, 32 and 64 seconds, and then each minute.
-	if n := strings.Count(out.String(), "\nprotocol: "); n != 14 || len(logged) != n+1 ||
-		!strings.HasPrefix(out.String(), "protocol: 1s: 1 states") || !strings.HasPrefix(logged[6], "1m4s:") {
-		t.Errorf("%d and %d lines:\n%s%q", n+1, len(logged), out.String(), logged)
-	}
-}
-
-// TestLineIsRewritten: on a device the line is rewritten in place, and is gone in the end.
-func TestLineIsRewritten(t *testing.T) {
-	t.Setenv("TERM", "xterm")
-	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	x := newTeller(null, nil)
-	if !x.live {
-		t.Fatal("a device is taken for a file")
-	}
-	var out bytes.Buffer
-	x.out = &out
-	for elapsed := time.Duration(0); elapsed <= 2*time.Second; elapsed += 100 * time.Millisecond {
-		if x.isDue(elapsed) {
-			x.tell(Progress{States: 1, Elapsed: elapsed})
-		}
-	}
-	x.close()
-	x.close()
-	if s := out.String(); strings.Count(s, "\r") != 7 || !strings.HasSuffix(s, "\r\x1b[K") ||
-		strings.Contains(s, "\n") {
-		t.Errorf("%q", s)
-	}
-	t.Setenv("TERM", "dumb")
-	if newTeller(null, nil).live {
-		t.Error("a dumb terminal cannot rewrite a line")
-	}
 }
 
 // TestProgressOfTest: a test logs how far it is, and writes it where it is told to. What is on the
