@@ -103,7 +103,7 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	}
 	// The rest of the environment is the same for all nodes. They all run in the directory in which
 	// the check was started, as one program does.
-	config = nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth,
+	config = nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth, Delays: c.Bounds.Delays,
 		Violations: r.Violations, Leaks: c.Leaks, Directory: from,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	// It is the date of all nodes, which have one clock.
@@ -158,7 +158,7 @@ func nodesRefuse(c configs.Config) error {
 	}{
 		{"peers", c.Group != nil}, {"args", len(c.Args) > 0},
 		{"early_timers", c.World.EarlyTimers > 0}, {"peer_timers", c.World.PeerTimers > 0},
-		{"bounds.preemptions", c.Bounds.Preemptions != nil}, {"bounds.delays", c.Bounds.Delays != nil},
+		{"bounds.preemptions", c.Bounds.Preemptions != nil},
 	} {
 		if part.given {
 			return fmt.Errorf("%s cannot be used together with nodes: leave one of them out", part.key)
@@ -193,6 +193,9 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 		run.Reason = "a violation was found"
 	case model.Holds:
 		run.Reason = "every order of what the nodes do is covered"
+		if n := c.Delays; n != nil {
+			run.Reason += ", with at most " + textutil.CountOf(*n, "delay") + " in an execution of a node"
+		}
 		network := "the network loses no connection, and no node crashes"
 		if w := c.Worker.Environment; w.Faults > 0 {
 			network = fmt.Sprintf("connections fail: at most %s at each node%s; no node crashes",

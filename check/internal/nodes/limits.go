@@ -1,11 +1,19 @@
 package nodes
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
+
+// maxRounds is how often a goroutine goes round a loop that waits, without any effect, while others
+// can go on.
+const maxRounds = 32
+
+// errEnough ends the exploration: there is a violation, or a bound.
+var errEnough = errors.New("enough")
 
 // limits says why it is not known that the nodes hold, though no execution has a violation; empty:
 // there is no such reason.

@@ -48,6 +48,9 @@ type Config struct {
 	// Executions bounds how many executions of single nodes there are; 0: there is no bound.
 	Executions int
 	Depth      int // transitions in an execution, at most; 0: no other bound than the log's
+	// Delays bounds how often a goroutine is passed over whose turn it is, in an execution of a
+	// node; nil: there is no bound. Within it there is no reduction.
+	Delays *int
 	// Violations is how many distinct ones are looked for; 0: one.
 	Violations int
 	// Resume is what Save was given; nil: the check begins. Save is called between two items of
@@ -136,9 +139,6 @@ type finding struct {
 // isStuck says whether it is one only if no other node goes on.
 func (f *finding) isStuck() bool { return f.outcome == model.Deadlock || f.outcome == model.Livelock }
 
-// errEnough ends the exploration: there is a violation, or a bound.
-var errEnough = errors.New("enough")
-
 // Run checks the nodes. It ends their workers. When the context has ended, the verdict is unknown.
 // If it was cancelled and there is a violation, that is an error, since it cannot be shown.
 func Run(ctx context.Context, c Config) (*Result, error) {
@@ -219,6 +219,7 @@ func (x *explorer) exploreAll() error {
 	for work := x.system.Work(); len(work) > 0; work = x.system.Work() {
 		before := x.mark()
 		x.save(before, false)
+
 		err := x.do(work[0])
 		if order := (errOrder{}); errors.As(err, &order) {
 			x.again(order.node)
@@ -285,16 +286,16 @@ func (x *explorer) do(item skeleton.Item) error {
 	return nil
 }
 
-// maxRounds is how often a goroutine goes round a loop that waits, without any effect, while others
-// can go on.
-const maxRounds = 32
-
 // search runs executions of a node until one of them is enough, and reports whether it was. The
 // environment is new in each. The search is DPOR without bounds: what one exploration leaves out,
-// no other one would find.
+// no other one would find. With a bound on delays it is every execution within that.
 func (x *explorer) search(node int, environment func() *environment,
 	enough func(*environment, *sut.Log, model.Outcome) bool) (bool, error) {
-	search, err := explore.New(explore.Config{})
+	how := explore.Config{Delays: x.config.Delays}
+	if how.Delays != nil {
+		how.Algorithm = explore.DFS
+	}
+	search, err := explore.New(how)
 	if err != nil {
 		return false, err
 	}

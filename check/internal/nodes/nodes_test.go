@@ -61,6 +61,30 @@ func TestAccumulator(t *testing.T) {
 	}
 }
 
+// TestDelays: within a bound on delays there is less, and with one that is never reached there is
+// all.
+func TestDelays(t *testing.T) {
+	list := []Node{
+		{Name: "client", Program: build(t, "./accumulator/client")},
+		{Name: "primary", Program: build(t, "./accumulator/primary"), Listen: "127.0.0.1:7001"},
+		{Name: "secondary", Program: build(t, "./accumulator/secondary"), Listen: "127.0.0.1:7002"},
+	}
+	counts := map[int]int{}
+	for _, delays := range []int{0, 1, 9} {
+		r, err := Run(t.Context(), Config{Nodes: list, Delays: &delays})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != model.Holds {
+			t.Errorf("%d delays: %v, %s", delays, r.Verdict, r.Reason)
+		}
+		counts[delays] = int(r.Counts.GlobalTraces)
+	}
+	if counts[0] >= counts[1] || counts[1] > counts[9] || counts[9] != 18 {
+		t.Errorf("executions by delays: %v", counts)
+	}
+}
+
 // TestCounter: an update is lost that one client by itself would never lose, and with the mistake
 // mended every order is fine.
 func TestCounter(t *testing.T) {
