@@ -150,10 +150,21 @@ type ofWords interface {
 	form
 	shapeOf() *shape
 	Reserve(states int)
+	Release()
 	// read reads states of a shard, from a place on.
 	read(list []visited, shard int, from uint64)
 	// put adds such states, which are all new, to a shard. Goroutines may call it for a shard each.
 	put(list []visited, shard int) error
+	// adopt takes all states from a form that is as wide, in place. It is false of other forms.
+	adopt(from ofWords) bool
+}
+
+// release gives the memory of a form back that nobody uses any more. That of other forms is the
+// collector's.
+func release(f form) {
+	if words, ok := f.(ofWords); ok {
+		words.Release()
+	}
 }
 
 // visitedTogether is how many states are read at once, and put in.
@@ -169,6 +180,10 @@ type visited struct {
 // recodeAll takes all states from one form of vectors to another. Vectors are not taken apart, and
 // all states stay where they are.
 func recodeAll(from, to ofWords) error {
+	if to.adopt(from) {
+		return nil
+	}
+	defer from.Release()
 	states, _ := from.Size()
 	to.Reserve(states)
 	errs := make([]error, from.Shards())
@@ -197,8 +212,8 @@ func recodeShard(from, to ofWords, shard int) error {
 	return nil
 }
 
-// widest is a vector of any width; words that it does not have are zero.
-type widest = [4]uint64
+// widest is a vector of any width.
+type widest = space.Widest
 
 // recode makes a vector of one shape one of another, in which all its numbers fit.
 func recode(from, to *shape, v *widest) (u widest) {

@@ -34,6 +34,7 @@ type local[V space.Vector] struct {
 	spending    int // so many of own spend a fault
 	// arrivals are what a message may do here: arrive, arrive and stay, and be lost. If quorum
 	// transitions wait for it, it may only be lost. It is nil of a message that was not looked at.
+	// Messages are those to the node, by their places among them.
 	arrivals [][]move[V]
 	// single are messages whose arrival is one transition, which spends nothing; idle are those of
 	// them that change nothing.
@@ -43,7 +44,7 @@ type local[V space.Vector] struct {
 	hasQuorums   bool
 	least        int // a quorum has so many messages at least
 	known, waits V
-	gathers      index[V, []move[V]]
+	gathers      space.Index[V, []move[V]]
 }
 
 // moves remembers all moves, for one goroutine.
@@ -52,7 +53,8 @@ type moves[V space.Vector] struct {
 	config *Config
 	reader *table.Reader
 	nodes  [][]*local[V] // by local state
-	to     []int         // the receivers of messages
+	to     []receiver    // of messages
+	toNode []int32       // how many of them each node receives
 	// classBits is how many bits a class has in the number of a combination; isWide says that some
 	// class has more.
 	classBits uint
@@ -61,10 +63,14 @@ type moves[V space.Vector] struct {
 	expander expander
 }
 
+// receiver is the node that a message is for, and its place among those for that node.
+type receiver struct{ node, place int32 }
+
 // newMoves knows nothing yet.
 func newMoves[V space.Vector](l *layout[V], r *table.Reader) *moves[V] {
 	return &moves[V]{layout: l, config: l.config, reader: r, nodes: make([][]*local[V], l.config.Nodes),
-		classBits: uint(64 / l.config.Nodes), expander: expander{config: l.config, reader: r}}
+		toNode: make([]int32, l.config.Nodes), classBits: uint(64 / l.config.Nodes),
+		expander: expander{config: l.config, reader: r}}
 }
 
 // local returns what a node may do in a local state.
@@ -83,8 +89,7 @@ func (t *moves[V]) newLocal(node int, number table.Local) (*local[V], error) {
 		return nil, err
 	}
 	here := t.reader.State(node, number)
-	l := &local[V]{hasQuorums: len(here.Quorums) > 0, arrivals: make([][]move[V], t.layout.messages),
-		combination: t.combination(node, here.Class)}
+	l := &local[V]{hasQuorums: len(here.Quorums) > 0, combination: t.combination(node, here.Class)}
 	if l.hasQuorums {
 		l.least = max(1, slices.Min(here.Quorums))
 	}
@@ -129,18 +134,33 @@ func (t *moves[V]) spends(fault uint8, bound int) (spends uint8, isAllowed bool)
 }
 
 // receiver is that of a message.
-func (t *moves[V]) receiver(m table.Message) int {
+func (t *moves[V]) receiver(m table.Message) receiver {
 	for int(m) >= len(t.to) {
-		t.to = append(t.to, t.reader.Message(table.Message(len(t.to))).To)
+		node := t.reader.Message(table.Message(len(t.to))).To
+		t.to = append(t.to, receiver{int32(node), t.toNode[node]})
+		t.toNode[node]++
 	}
 	return t.to[m]
+}
+
+// arrivalsOf are what a message does, whose place among those to the node is given; nil if that is
+// not known.
+func (l *local[V]) arrivalsOf(place int32) []move[V] {
+	if int(place) < len(l.arrivals) {
+		return l.arrivals[place]
+	}
+	return nil
 }
 
 // arrival finds out what a message does in a local state of its receiver.
 func (t *moves[V]) arrival(node int, number table.Local, m table.Message) ([]move[V], error) {
 	l, err := t.local(node, number)
-	if err != nil || l.arrivals[m] != nil {
-		return l.arrivals[m], err
+	if err != nil {
+		return nil, err
+	}
+	place := t.receiver(m).place
+	if list := l.arrivalsOf(place); list != nil {
+		return list, nil
 	}
 	e, err := t.reader.Deliver(number, m)
 	if err != nil {
@@ -155,7 +175,10 @@ func (t *moves[V]) arrival(node int, number table.Local, m table.Message) ([]mov
 	if err != nil {
 		return nil, err
 	}
-	l.arrivals[m] = list
+	if n := int(t.toNode[node]) - len(l.arrivals); n > 0 {
+		l.arrivals = append(l.arrivals, make([][]move[V], n)...)
+	}
+	l.arrivals[place] = list
 	f := t.layout.counter(int(m))
 	if e.Quorums != 0 {
 		l.waits[f.word] |= 1 << f.shift
@@ -306,13 +329,13 @@ func (t *moves[V]) gathered(node int, number table.Local, l *local[V], waiting *
 	if *waiting == none {
 		return nil, nil
 	}
-	if list := l.gathers.find(waiting); list != nil {
+	if list := l.gathers.Find(waiting); list != nil {
 		return *list, nil
 	}
 	// The same set of messages comes up in many states.
 	list, err := t.newGathers(node, number, waiting)
 	if err == nil {
-		l.gathers.put(waiting, list)
+		l.gathers.Put(waiting, list)
 	}
 	return list, err
 }
@@ -320,7 +343,7 @@ func (t *moves[V]) gathered(node int, number table.Local, l *local[V], waiting *
 // learn finds out for which messages of a word the quorum transitions of a local state wait.
 func (t *moves[V]) learn(node int, number table.Local, word int, rest uint64) error {
 	for ; rest != 0; rest &= rest - 1 {
-		if m := t.layout.message(word, rest); t.receiver(m) == node {
+		if m := t.layout.message(word, rest); int(t.receiver(m).node) == node {
 			if _, err := t.arrival(node, number, m); err != nil {
 				return err
 			}

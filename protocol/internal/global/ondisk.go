@@ -56,6 +56,7 @@ func Search(c Config) (*Result, error) {
 		err = s.breadthFirst()
 	}
 	r, err := s.result(w, err)
+	release(s.form)
 	if err != nil && s.disk != nil {
 		return nil, errors.Join(err, s.disk.release(true))
 	}
@@ -85,6 +86,7 @@ func spill(s *search) error {
 		return errors.Join(err, dir.Close())
 	}
 	// From now on the search has its states there.
+	release(s.form)
 	s.form = newForm(s.Config, s.log)
 	s.disk, s.levelStart, s.levelEnd, s.before = d, nil, nil, nil
 	runtime.GC()
@@ -269,6 +271,7 @@ func (d *onDisk) mend(reason error, states uint64) error {
 		d.chunk = max(1, states/2)
 		return nil
 	}
+	release(d.form)
 	d.form = widerForm(d.search, reason)
 	d.workers = d.newWorkers()
 	return nil

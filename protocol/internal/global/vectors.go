@@ -93,20 +93,27 @@ func (f *vectorForm[V]) read(list []visited, shard int, from uint64) {
 	for i := range list {
 		var v *V
 		_, v, list[i].parent, list[i].node = states.Next()
-		list[i].words = widest{}
-		for word := range len(*v) {
-			list[i].words[word] = (*v)[word]
-		}
+		list[i].words = space.Widen(v)
 	}
+}
+
+func (f *vectorForm[V]) adopt(from ofWords) bool {
+	old, ok := from.(*vectorForm[V])
+	if ok {
+		f.Words = old.Words
+		f.Change(func(v *V) {
+			wide := space.Widen(v)
+			wide = recode(old.shapeOf(), f.shapeOf(), &wide)
+			*v = space.Narrow[V](&wide)
+		})
+	}
+	return ok
 }
 
 func (f *vectorForm[V]) put(list []visited, shard int) error {
 	var batch [visitedTogether]space.Candidate[V]
 	for i := range list {
-		var v V
-		for word := range len(v) {
-			v[word] = list[i].words[word]
-		}
+		v := space.Narrow[V](&list[i].words)
 		batch[i].Set(&v, space.Hash(&v), list[i].parent, list[i].node)
 	}
 	return f.Insert(shard, batch[:len(list)])
@@ -338,14 +345,14 @@ func (w *vectorWorker[V]) gather(node int, l *local[V], isBelow bool) error {
 func (w *vectorWorker[V]) arrivals(nodes uint64, word int, rest uint64) error {
 	for ; rest != 0; rest &= rest - 1 {
 		m := w.layout.message(word, rest)
-		node := w.moves.receiver(m)
-		if nodes>>node&1 == 0 {
+		to := w.moves.receiver(m)
+		if nodes>>to.node&1 == 0 {
 			continue
 		}
-		list := w.here(node).arrivals[m]
+		list := w.here(int(to.node)).arrivalsOf(to.place)
 		if list == nil {
 			var err error
-			if list, err = w.moves.arrival(node, w.cur.locals[node], m); err != nil {
+			if list, err = w.moves.arrival(int(to.node), w.cur.locals[to.node], m); err != nil {
 				return err
 			}
 		}

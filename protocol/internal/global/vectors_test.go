@@ -143,4 +143,19 @@ func checkRecode[V space.Vector](t *rapid.T, l *layout[V], s *state, v *V) {
 	if got, node := g.State(at), g.origin(at); got != want || node != 3 {
 		t.Fatalf("%x from node %d, want %x from 3", got, node, want)
 	}
+	// A layout that is as wide takes them in place.
+	h := &vectorForm[widest]{Words: space.NewWords[widest](2), layout: &layout[widest]{config: l.config}}
+	if !h.layout.place([]int{8, 9, 4}, wider.log) {
+		t.Fatal("too long")
+	}
+	if want, err = h.layout.encode(s); err != nil {
+		return
+	}
+	if err := recodeAll(g, h); err != nil {
+		t.Fatal(err)
+	}
+	again, isNew, err := h.insert(&want, space.None, 0)
+	if err != nil || isNew || again != at || h.origin(at) != 3 {
+		t.Fatalf("%x is new: %v, at %d, error %v; want that at %d", want, isNew, again, err, at)
+	}
 }

@@ -15,7 +15,7 @@ type worker struct {
 	at     space.Ref // of cur
 	// numbered are combinations of classes that were judged, and are right: by their number, if
 	// classes are small, or by name.
-	numbered index[[1]uint64, struct{}]
+	numbered space.Index[[1]uint64, struct{}]
 	named    map[string]bool
 	classes  []uint32
 	name     []byte
@@ -140,12 +140,12 @@ func (w *worker) judgeState(at space.Ref, s *state) error {
 		return w.end(&finding{Violation: Violation{Property: j.Violated}, at: at}, "", nil)
 	}
 	// What is forgotten is judged again, which is slower and not wrong.
-	if w.numbered.count+len(w.named) >= maxJudged {
-		w.numbered = index[[1]uint64, struct{}]{}
+	if w.numbered.Len()+len(w.named) >= maxJudged {
+		w.numbered = space.Index[[1]uint64, struct{}]{}
 		clear(w.named)
 	}
 	if isNumber {
-		w.numbered.put(&[1]uint64{number}, struct{}{})
+		w.numbered.Put(&[1]uint64{number}, struct{}{})
 	} else {
 		w.named[string(w.name)] = true
 	}
@@ -153,7 +153,7 @@ func (w *worker) judgeState(at space.Ref, s *state) error {
 }
 
 // isRight says whether a combination of classes was judged, and is right.
-func (w *worker) isRight(number uint64) bool { return w.numbered.find(&[1]uint64{number}) != nil }
+func (w *worker) isRight(number uint64) bool { return w.numbered.Find(&[1]uint64{number}) != nil }
 
 // numberOf makes one number of classes, if each is small enough.
 func numberOf(classes []uint32) (number uint64, ok bool) {

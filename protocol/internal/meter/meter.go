@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"github.com/tandem-mc/tandem/protocol/internal/pages"
 )
 
 // Meter measures now and then. One goroutine uses it at a time.
@@ -42,5 +44,5 @@ func (m *Meter) IsOver(bytes uint64, now time.Time, mayBeGarbage bool) bool {
 // used is how many bytes the program takes. What it has given back to the system does not count.
 func (m *Meter) used() uint64 {
 	metrics.Read(m.samples)
-	return m.samples[0].Value.Uint64() - m.samples[1].Value.Uint64()
+	return m.samples[0].Value.Uint64() - m.samples[1].Value.Uint64() + uint64(pages.InUse())
 }

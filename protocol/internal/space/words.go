@@ -3,13 +3,35 @@ package space
 import (
 	"errors"
 	"math/bits"
+	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tandem-mc/tandem/protocol/internal/pages"
 )
 
 // Vector is a state as a few words.
 type Vector interface {
 	[1]uint64 | [2]uint64 | [3]uint64 | [4]uint64
+}
+
+// Widest is a vector of any width; words that it does not have are zero.
+type Widest = [4]uint64
+
+// Widen is a vector as one of the greatest width.
+func Widen[V Vector](v *V) (wide Widest) {
+	for word := range len(*v) {
+		wide[word] = (*v)[word]
+	}
+	return wide
+}
+
+// Narrow is the reverse of Widen. What is lost is zero.
+func Narrow[V Vector](wide *Widest) (v V) {
+	for word := range len(v) {
+		v[word] = wide[word]
+	}
+	return v
 }
 
 // ErrFull is of a set of words with more states than a parent can name.
@@ -20,12 +42,16 @@ var ErrFull = errors.New("there are more than four billion states: bound the mod
 // table finds the states of all arenas. A slot has a tag of 32 bits of the hash, and the Ref of the
 // state plus one. Only if the tag is the same are the states compared.
 //
+// All that is large lies in memory of its own. Release gives it back; else the collector has it
+// given back, if nobody has the set any more.
+//
 // Nobody waits for a state of another goroutine. A state is written into its arena first. Then a
 // compare-and-swap puts its slot in, from which on others can find it. Only a table that grows has
 // all wait.
 type Words[V Vector] struct {
 	bits   int // of a Ref, for the arena
 	arenas []arena[V]
+	pool   *pages.Pool // has the slots and the blocks
 	// slots change their length under all locks of the arenas.
 	slots []uint64
 
@@ -64,12 +90,23 @@ const (
 
 // NewWords returns an empty set for a number of goroutines.
 func NewWords[V Vector](goroutines int) *Words[V] {
-	s := &Words[V]{bits: bits.Len(uint(goroutines - 1)), arenas: make([]arena[V], goroutines)}
+	s := &Words[V]{bits: bits.Len(uint(goroutines - 1)), arenas: make([]arena[V], goroutines),
+		pool: &pages.Pool{}}
 	for i := range s.arenas {
 		s.arenas[i].blocks.Store(&[]*wordBlock[V]{})
 	}
 	s.resize(firstSlots)
+	runtime.AddCleanup(s, (*pages.Pool).Release, s.pool)
 	return s
+}
+
+// Release gives the memory back. Nobody may use the set any more, but to release it again.
+func (s *Words[V]) Release() {
+	for i := range s.arenas {
+		s.arenas[i] = arena[V]{}
+	}
+	s.slots = nil
+	s.pool.Release()
 }
 
 // Candidate is a state that may be new.
@@ -125,6 +162,7 @@ func (s *Words[V]) Insert(arena int, list []Candidate[V]) error {
 			s.insert(arena, c)
 		}
 	}
+	runtime.KeepAlive(s)
 	return nil
 }
 
@@ -139,7 +177,7 @@ func (s *Words[V]) insert(arena int, c *Candidate[V]) {
 		if slot == 0 {
 			a := &s.arenas[arena]
 			at := Ref(a.end<<s.bits | uint64(arena))
-			a.write(c)
+			a.write(c, s.pool)
 			if slot = uint64(c.tag)<<32 | uint64(at+1); s.fill(&slots[i], slot) {
 				a.end++
 				a.room--
@@ -162,34 +200,62 @@ func (s *Words[V]) insert(arena int, c *Candidate[V]) {
 	}
 }
 
-// fill fills a slot, unless another goroutine has filled it meanwhile. One that is alone need not
-// ask.
+// fill fills a slot, if it is empty. A goroutine that is alone need not swap.
 func (s *Words[V]) fill(slot *uint64, value uint64) bool {
-	if s.bits == 0 {
-		*slot = value
-		return true
+	if s.bits > 0 {
+		return atomic.CompareAndSwapUint64(slot, 0, value)
 	}
-	return atomic.CompareAndSwapUint64(slot, 0, value)
+	isEmpty := *slot == 0
+	if isEmpty {
+		*slot = value
+	}
+	return isEmpty
 }
 
 // write writes a state behind the others.
-func (a *arena[V]) write(c *Candidate[V]) {
+func (a *arena[V]) write(c *Candidate[V], pool *pages.Pool) {
 	n := a.end % blockStates
 	if n == 0 {
-		a.begin()
+		a.begin(pool)
 	}
 	a.last.states[n], a.last.parents[n], a.last.nodes[n] = c.State, c.parent, c.node
 }
 
 // begin begins a block. It may have been made for a state that another goroutine has put in, or
 // before a Reset.
-func (a *arena[V]) begin() {
+func (a *arena[V]) begin(pool *pages.Pool) {
 	blocks := *a.blocks.Load()
 	if a.end>>blockBits == uint64(len(blocks)) {
-		blocks = append(blocks, &wordBlock[V]{})
+		blocks = append(blocks, pages.New[wordBlock[V]](pool))
 		a.blocks.Store(&blocks)
 	}
 	a.last = blocks[a.end>>blockBits]
+}
+
+// Change changes all states, which stay different and where they are. Nobody may use the set
+// meanwhile.
+func (s *Words[V]) Change(change func(*V)) {
+	clear(s.slots)
+	var done sync.WaitGroup
+	for i := range s.arenas {
+		done.Go(func() { s.changeArena(i, change) })
+	}
+	done.Wait()
+}
+
+func (s *Words[V]) changeArena(arena int, change func(*V)) {
+	for n := range s.arenas[arena].end {
+		at := s.Join(arena, n)
+		v := s.state(at)
+		change(v)
+		tag := uint32(Hash(v) >> 32)
+		slot := uint64(tag)<<32 | uint64(at+1)
+		for i := home(tag, len(s.slots)); !s.fill(&s.slots[i], slot); {
+			if i++; i == uint64(len(s.slots)) {
+				i = 0
+			}
+		}
+	}
 }
 
 // Reset forgets all states, and keeps the memory. Nobody may use the set meanwhile.
@@ -201,7 +267,8 @@ func (s *Words[V]) Reset() {
 	}
 	// To clear a table that is far too large would take longer than to let it grow.
 	if n := max(firstSlots, 4*states); n < len(s.slots)/8 {
-		s.slots = make([]uint64, n)
+		s.pool.GiveBack(s.slots)
+		s.slots = s.pool.Words(n)
 	} else {
 		clear(s.slots)
 	}
@@ -252,7 +319,7 @@ func (s *Words[V]) resize(n int) {
 		defer s.arenas[i].mu.Unlock()
 	}
 	old := s.slots
-	s.slots = make([]uint64, n)
+	s.slots = s.pool.Words(n)
 	// A quarter of the slots stays empty.
 	s.left += n/4*3 - len(old)/4*3
 	for _, slot := range old {
@@ -267,6 +334,7 @@ func (s *Words[V]) resize(n int) {
 		}
 		s.slots[i] = slot
 	}
+	s.pool.GiveBack(old)
 }
 
 // Reserve makes room for so many states. Nobody may insert meanwhile.
@@ -289,7 +357,11 @@ func (s *Words[V]) block(r Ref) (*wordBlock[V], uint64) {
 }
 
 // State returns a state. Others may insert states meanwhile, as with Parent and Origin.
-func (s *Words[V]) State(r Ref) V { return *s.state(r) }
+func (s *Words[V]) State(r Ref) V {
+	v := *s.state(r)
+	runtime.KeepAlive(s)
+	return v
+}
 
 // Parent returns what a state was first reached from; None for a first one.
 func (s *Words[V]) Parent(r Ref) Ref {
@@ -300,7 +372,9 @@ func (s *Words[V]) Parent(r Ref) Ref {
 // Origin returns the parent of a state, and the number that is kept with it.
 func (s *Words[V]) Origin(r Ref) (parent Ref, node uint8) {
 	b, n := s.block(r)
-	return b.origin(n)
+	parent, node = b.origin(n)
+	runtime.KeepAlive(s)
+	return parent, node
 }
 
 func (b *wordBlock[V]) origin(n uint64) (parent Ref, node uint8) {

@@ -1,9 +1,11 @@
 package space
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 
+	"github.com/tandem-mc/tandem/protocol/internal/pages"
 	"pgregory.net/rapid"
 )
 
@@ -115,5 +117,62 @@ func TestWordsTogether(t *testing.T) {
 	done.Wait()
 	if sum := fresh[0] + fresh[1] + fresh[2] + fresh[3]; sum != states {
 		t.Errorf("%d states are new, want %d", sum, states)
+	}
+}
+
+// TestChange: states that are changed stay where they are, and are found.
+func TestChange(t *testing.T) {
+	const states, arenas = 5000, 3
+	set := NewWords[[2]uint64](arenas)
+	defer set.Release()
+	one := func(i int) [2]uint64 { return [2]uint64{uint64(i), 7} }
+	insert := func(v [2]uint64, arena int) Candidate[[2]uint64] {
+		var list [1]Candidate[[2]uint64]
+		list[0].Set(&v, Hash(&v), None, 5)
+		if err := set.Insert(arena, list[:]); err != nil {
+			t.Fatal(err)
+		}
+		return list[0]
+	}
+	var places [states]Ref
+	for i := range states {
+		places[i] = insert(one(i), i%arenas).At
+	}
+	change := func(v *[2]uint64) { v[0], v[1] = v[1], v[0]<<32 }
+	set.Change(change)
+	for i := range states {
+		v := one(i)
+		if c := insert(v, 0); !c.IsNew {
+			t.Fatalf("%x is still there", v)
+		}
+		change(&v)
+		if c := insert(v, 0); c.IsNew || c.At != places[i] || set.State(c.At) != v {
+			t.Fatalf("%x is new: %v, and at %d; want %d", v, c.IsNew, c.At, places[i])
+		}
+	}
+}
+
+// TestReleased: a set gives its memory back when it is told to, or when nobody has it any more. It
+// is a large one, since sets of other tests may be given back meanwhile.
+func TestReleased(t *testing.T) {
+	const large = 64 << 20
+	fill := func() *Words[[1]uint64] {
+		set := NewWords[[1]uint64](1)
+		set.Reserve(large / 8)
+		return set
+	}
+	set := fill()
+	if pages.InUse() < large {
+		t.Skip("all memory is the collector's here")
+	}
+	for range 2 {
+		set.Release()
+		if n := pages.InUse(); n >= large {
+			t.Errorf("%d bytes after a release", n)
+		}
+	}
+	fill()
+	for pages.InUse() >= large {
+		runtime.GC() // the test ends in time, or fails
 	}
 }

@@ -1,21 +1,22 @@
-package global
+package space
 
-import "github.com/tandem-mc/tandem/protocol/internal/space"
-
-// index is a hash table with linear probing, from vectors to values. The zero index is empty.
-type index[K space.Vector, T any] struct {
+// Index is a hash table with linear probing, from vectors to values. The zero Index is empty.
+type Index[K Vector, T any] struct {
 	slots []slot[K, T] // a power of two
 	count int
 }
 
-type slot[K space.Vector, T any] struct {
+type slot[K Vector, T any] struct {
 	key   K
 	value T
 	isSet bool
 }
 
-// find returns the place of a value until the next put; nil if there is none.
-func (x *index[K, T]) find(key *K) *T {
+// Len is how many values there are.
+func (x *Index[K, T]) Len() int { return x.count }
+
+// Find returns the place of a value until the next Put; nil if there is none.
+func (x *Index[K, T]) Find(key *K) *T {
 	if len(x.slots) == 0 {
 		return nil
 	}
@@ -26,8 +27,8 @@ func (x *index[K, T]) find(key *K) *T {
 }
 
 // slot is where a key is, or where it would be. There is always an empty slot.
-func (x *index[K, T]) slot(key *K) *slot[K, T] {
-	for i := space.Hash(key) >> 32; ; i++ {
+func (x *Index[K, T]) slot(key *K) *slot[K, T] {
+	for i := Hash(key) >> 32; ; i++ {
 		s := &x.slots[i&uint64(len(x.slots)-1)]
 		if !s.isSet || s.key == *key {
 			return s
@@ -35,8 +36,8 @@ func (x *index[K, T]) slot(key *K) *slot[K, T] {
 	}
 }
 
-// put adds a value of a key that has none.
-func (x *index[K, T]) put(key *K, value T) {
+// Put adds a value of a key that has none.
+func (x *Index[K, T]) Put(key *K, value T) {
 	// At least half of the slots stay empty.
 	if x.count++; 2*x.count > len(x.slots) {
 		old := x.slots
