@@ -13,6 +13,7 @@ import (
 // it is used for the first time, and then only read.
 type codec struct {
 	typ    reflect.Type
+	slice  reflect.Type // of elements of the type
 	encode func(e *encoding, p unsafe.Pointer)
 	decode func(d *decoding, p unsafe.Pointer)
 }
@@ -21,6 +22,7 @@ type codec struct {
 type encoding struct {
 	images  *Images
 	out     []byte
+	keys    []byte         // of the maps that are encoded now
 	regions map[region]int // memory that has been encoded, and its number
 	extents []extent
 	// groupList is memory that is shared in part; it is empty in the first pass.
@@ -33,10 +35,10 @@ type encoding struct {
 }
 
 // reset forgets the value before. Memory is kept.
-func (e *encoding) reset(out []byte) {
+func (e *encoding) reset() {
 	clear(e.regions)
-	*e = encoding{images: e.images, out: out, regions: e.regions, extents: e.extents[:0],
-		renaming: e.renaming}
+	*e = encoding{images: e.images, out: e.out[:0], keys: e.keys[:0], regions: e.regions,
+		extents: e.extents[:0], renaming: e.renaming}
 }
 
 // fail notes the first error.
@@ -109,7 +111,7 @@ func (m *Images) compile(t reflect.Type) *codec {
 		return c
 	}
 	// A type that contains itself finds the codec here.
-	c := &codec{typ: t}
+	c := &codec{typ: t, slice: reflect.SliceOf(t)}
 	m.codecs[t] = c
 	switch t.Kind() {
 	case reflect.Struct:

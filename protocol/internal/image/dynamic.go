@@ -88,6 +88,9 @@ func compileMap(m *Images, c *codec) {
 			encodeMasked(e, key, value, k, w)
 			return
 		}
+		// A value may be a map.
+		before := len(e.keys)
+		defer func() { e.keys = e.keys[:before] }()
 		for _, x := range key.sorted(e, k) {
 			e.out = append(e.out, x.key...)
 			value.encode(e, w.Index(x.index).Addr().UnsafePointer())
@@ -119,18 +122,19 @@ func encodeMasked(e *encoding, key, value *codec, keys, values reflect.Value) {
 	}
 }
 
-// sorted encodes keys by themselves, and sorts them.
+// sorted encodes keys by themselves, and sorts them. Their bytes lie behind those that there were
+// in e.keys before.
 func (c *codec) sorted(e *encoding, keys reflect.Value) []entry {
 	// Pointers are refused in keys, so no region is met here.
 	entries := make([]entry, keys.Len())
 	out, inKey := e.out, e.inKey
-	e.inKey = true
+	e.out, e.inKey = e.keys, true
 	for i := range entries {
-		e.out = nil
+		from := len(e.out)
 		c.encode(e, keys.Index(i).Addr().UnsafePointer())
-		entries[i] = entry{e.out, i}
+		entries[i] = entry{e.out[from:len(e.out):len(e.out)], i}
 	}
-	e.out, e.inKey = out, inKey
+	e.keys, e.out, e.inKey = e.out, out, inKey
 	if e.err != nil {
 		return nil
 	}
@@ -157,8 +161,11 @@ func decodeMap(d *decoding, p unsafe.Pointer, c, key, value *codec) {
 	made := reflect.MakeMapWithSize(c.typ, min(n, len(d.in)))
 	*(*unsafe.Pointer)(p) = made.UnsafePointer()
 	d.regions = append(d.regions, memory{made.UnsafePointer(), c, 0})
+	// The map copies keys and values.
+	k, v := reflect.New(key.typ), reflect.New(value.typ)
 	for i := 0; i < n && d.err == nil; i++ {
-		k, v := reflect.New(key.typ), reflect.New(value.typ)
+		k.Elem().SetZero()
+		v.Elem().SetZero()
 		key.decode(d, k.UnsafePointer())
 		value.decode(d, v.UnsafePointer())
 		// An interface may hold what no map takes as a key.

@@ -46,7 +46,8 @@ type Images struct {
 	methodList []*method
 	sealed     bool
 	renamed    reflect.Type // of the names that a Renaming replaces
-	encodings  sync.Pool
+	// encodings and decodings are used again, since handlers run one after the other.
+	encodings, decodings sync.Pool
 }
 
 // Renaming replaces names of nodes in an image. Names are numbers of one type (SetRenamed).
@@ -101,37 +102,41 @@ func (m *Images) Append(dst []byte, value any) ([]byte, error) {
 
 // AppendRenamed appends the image of what a value becomes if names of nodes are replaced.
 func (m *Images) AppendRenamed(dst []byte, value any, renaming *Renaming) ([]byte, error) {
-	// Encodings are used again, since handlers are imaged one after the other.
 	e, _ := m.encodings.Get().(*encoding)
 	if e == nil {
 		e = &encoding{images: m, regions: map[region]int{}}
 	}
 	defer m.encodings.Put(e)
 	e.renaming = renaming
-	e.reset(dst)
+	e.reset()
 	encodeAny.encode(e, unsafe.Pointer(&value))
 	// What is shared in part needs a second pass, which knows all of memory.
 	if e.err == nil && e.overlaps() {
 		groups, err := e.groups()
-		e.reset(dst)
+		e.reset()
 		e.groupList, e.err = groups, err
 		if err == nil {
 			e.out = append(e.out, tagGroups)
 			encodeAny.encode(e, unsafe.Pointer(&value))
 		}
 	}
-	out := e.out
-	e.out = nil
 	if e.err != nil {
 		return dst, fmt.Errorf("%T%s: %w", value, e.path, e.err)
 	}
-	return out, nil
+	return append(dst, e.out...), nil
 }
 
 // Decode makes a new value from an image. It shares no memory with another one, but for constants
 // and what functions hold.
 func (m *Images) Decode(data []byte) (value any, err error) {
-	d := &decoding{images: m, in: data}
+	d, _ := m.decodings.Get().(*decoding)
+	if d == nil {
+		d = &decoding{}
+	}
+	defer m.decodings.Put(d)
+	// What was decoded before is not held.
+	clear(d.regions)
+	*d = decoding{images: m, in: data, regions: d.regions[:0]}
 	if len(data) > 1 && data[0] == tagGroups {
 		d.grouped = true
 		d.in = data[1:]

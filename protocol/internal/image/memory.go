@@ -171,7 +171,7 @@ func (c *codec) decodeRegion(d *decoding, tag uint64) memory {
 		return memory{}
 	}
 	// Elements may refer to this region, so it is known before they are decoded.
-	r := memory{reflect.MakeSlice(reflect.SliceOf(c.typ), n, n).UnsafePointer(), c, n}
+	r := memory{reflect.MakeSlice(c.slice, n, n).UnsafePointer(), c, n}
 	d.regions = append(d.regions, r)
 	c.decodeAll(d, r.start, n)
 	return r
