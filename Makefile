@@ -35,6 +35,7 @@
 # make finders    how many executions each search needs to find known bugs; ROWS=..., UPDATE=1
 # make online     two systems that run over UDP, whose bugs are found before they happen; RUNS=20, UPDATE=1
 # make protocols  searches of protocols beside those of the papers and of SPIN; ROWS=..., ALL=1, UPDATE=1
+# make steam      philosophers, 15-puzzle and bakery beside StEAM's numbers; ROWS=..., UPDATE=1
 # make external   searches with more states than memory has room for; MODELS=twophase:11 MEMORY=512, KILLS=...
 # make raft       go.etcd.io/raft checked within bounds that take minutes; UPDATE=1
 # make clean      remove bin
@@ -51,7 +52,7 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath
 .NOTPARALLEL:
 .PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \
 	soak fuzz cases kills roots versions table2 adaptive libraries servers museum finders protocols online container \
-	external raft lint house clean
+	external steam raft lint house clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed
@@ -211,6 +212,11 @@ online:
 protocols: PEERS = spin
 protocols: setup
 	@$(GO) run ./examples/protocols -rows '$(or $(ROWS),.)' -spin 5 $(if $(ALL),-all) \
+		$(if $(UPDATE),-update examples/protocols/README.md)
+
+# One row has tandem check explore goroutines.
+steam: setup build
+	@$(GO) run ./examples/protocols -steam -tandem bin/tandem -rows '$(or $(ROWS),.)' \
 		$(if $(UPDATE),-update examples/protocols/README.md)
 
 # More than 10^8 states: MODELS=twophase:11.

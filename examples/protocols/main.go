@@ -29,6 +29,10 @@ type settings struct {
 	spin   int
 	online int
 	update string
+	steam  bool
+	row    string
+	dir    string
+	tandem string
 }
 
 // run makes the tables. Progress goes to a writer of its own.
@@ -41,8 +45,15 @@ func run(args []string, out, progress io.Writer) error {
 	flags.IntVar(&s.spin, "spin", 0, "compare with SPIN, the shortest of so many rounds")
 	flags.IntVar(&s.online, "online", 0, "instead, run systems over UDP, each so many times")
 	flags.StringVar(&s.update, "update", "", "rewrite the table in this `file`")
+	flags.BoolVar(&s.steam, "steam", false, "instead, the experiments of StEAM")
+	flags.StringVar(&s.row, "steam-row", "", "of them, measure one in this process, by its `name`")
+	flags.StringVar(&s.dir, "dir", os.TempDir(), "`directory` for states of StEAM's experiments")
+	flags.StringVar(&s.tandem, "tandem", "", "`program` that checks goroutines for the table of StEAM")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if s.row != "" {
+		return steamSingle(s.row, s.dir, out)
 	}
 	if s.online > 0 {
 		text, err := onlineTable(s.online, progress)
@@ -54,6 +65,13 @@ func run(args []string, out, progress io.Writer) error {
 	wanted, err := regexp.Compile(s.rows)
 	if err != nil {
 		return fmt.Errorf("-rows: %w", err)
+	}
+	if s.steam {
+		text, err := steamTable(wanted, s.dir, s.tandem, progress)
+		if err != nil {
+			return err
+		}
+		return s.print(text, steamBegins, steamEnds, out)
 	}
 	text, err := experimentTable(experiments(), wanted, s.all, progress)
 	if err != nil {
@@ -92,6 +110,9 @@ const (
 	// That of systems that run.
 	onlineBegins = "<!-- table: make online UPDATE=1 -->\n"
 	onlineEnds   = "<!-- end of the table of systems that run -->\n"
+	// That of StEAM.
+	steamBegins = "<!-- table: make steam UPDATE=1 -->\n"
+	steamEnds   = "<!-- end of the table of StEAM -->\n"
 )
 
 // replaceTable puts a table into a file, between two lines of it.
