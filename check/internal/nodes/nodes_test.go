@@ -175,6 +175,20 @@ func TestWaitForEachOther(t *testing.T) {
 	}
 }
 
+// TestAcceptedInOrder: what a client connects one after the other is accepted in this order.
+func TestAcceptedInOrder(t *testing.T) {
+	for bytes, want := range map[string]model.Verdict{"2": model.Holds, "1": model.Violated} {
+		server := []string{"listen :7300", "accept", "read 9", "not " + bytes, "accept", "read 9"}
+		r, err := scripted(t, server, []string{"dial :7300", "write x", "dial :7300", "write yy"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != want {
+			t.Errorf("nobody expects %s bytes first: %v, %s", bytes, r.Verdict, r.Reason)
+		}
+	}
+}
+
 // TestNeverListens: a node that others connect to has to listen.
 func TestNeverListens(t *testing.T) {
 	_, err := scripted(t, []string{"dial :7301"}, nil)

@@ -90,8 +90,9 @@ func isTouched(o model.ObjectID, arrivals int) bool {
 
 // precedes says whether an event is before another one of the node.
 func precedes(e, f *skeleton.Event) bool {
-	return slices.ContainsFunc(f.Past,
-		func(n skeleton.Name) bool { return n.Stream == e.Stream && n.N >= e.N })
+	return slices.ContainsFunc(f.Past, func(n skeleton.Name) bool {
+		return n.Component == e.Component && n.Stream == e.Stream && n.N >= e.N
+	})
 }
 
 // notAfter lists those events that can all have happened before an event of theirs: all but those

@@ -78,14 +78,16 @@ func epoch(script []skeleton.Event, a *skeleton.Arrival) (ticks int) {
 	return ticks
 }
 
-// mayBeNext says whether a connection may be accepted after some events: one that was made before
-// the clock has advanced is before those after that.
+// mayBeNext says whether a connection may be accepted after some events. One that was made before
+// the clock has advanced is before those after that, and one that a client has made before another
+// one is before that.
 func (x *explorer) mayBeNext(item skeleton.Item, a *skeleton.Arrival, before []skeleton.Event) bool {
 	script := item.Local.Events
 	for i := range item.Arrivals {
 		b := &item.Arrivals[i]
 		if did(&b.Send).Kind == model.Connect && did(&b.Send).Address == did(&a.Send).Address &&
-			epoch(script, b) < epoch(script, a) && !takes(before, b.Send.Name) {
+			(epoch(script, b) < epoch(script, a) || precedes(&b.Send, &a.Send)) &&
+			!takes(before, b.Send.Name) {
 			return false
 		}
 	}
