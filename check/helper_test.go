@@ -51,11 +51,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	} else {
-		code = m.Run()
-		if err := chrome.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, "Chromium does not end:", err)
-			code = 1
-		}
+		code = chrome.Run(m)
 	}
 	os.RemoveAll(tree)
 	os.Exit(code)

@@ -29,14 +29,7 @@ const patience = time.Minute
 // chrome is the browser of all tests.
 var chrome chromium.Browser
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := chrome.Close(); err != nil {
-		fmt.Fprintln(os.Stderr, "Chromium does not end:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(chrome.Run(m)) }
 
 // browser is a page in a browser, with what it has complained about.
 type browser struct {

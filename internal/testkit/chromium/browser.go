@@ -2,6 +2,8 @@ package chromium
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"sync"
 	"testing"
 
@@ -31,14 +33,20 @@ func (b *Browser) Tab(t *testing.T, options ...chromedp.ContextOption) context.C
 	return ctx
 }
 
-// Close ends the browser, if there is one, and waits for its end. The package's TestMain calls it.
-func (b *Browser) Close() error {
+// Run runs the tests of a package, for its TestMain. Then it ends the browser, if there is one. It
+// returns the exit code, and a browser that does not end is a failure.
+func (b *Browser) Run(m *testing.M) (code int) {
+	code = m.Run()
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if b.ctx == nil {
-		return nil
+		return code
 	}
-	return chromedp.Cancel(b.ctx)
+	if err := chromedp.Cancel(b.ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "Chromium does not end:", err)
+		return 1
+	}
+	return code
 }
 
 // start returns the browser, which begins if there is none.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,14 +54,7 @@ func sample() *Chart {
 // chrome is the browser of all tests.
 var chrome chromium.Browser
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := chrome.Close(); err != nil {
-		fmt.Fprintln(os.Stderr, "Chromium does not end:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(chrome.Run(m)) }
 
 // browser is the page in headless Chromium.
 type browser struct {
