@@ -158,7 +158,7 @@ func (m *machine) handlerLine(call table.Call) string {
 	pc := method.Func.Pointer()
 	// The method of the type, and not of a value: that one would be a wrapper.
 	file, line := runtime.FuncForPC(pc).FileLine(pc)
-	return fmt.Sprintf(", in %s (%s:%d)", method.Name, orphan.ShortPath(file), line)
+	return fmt.Sprintf(", in %s (%s:%d)", method.Name, show.ShortPath(file), line)
 }
 
 // show writes the value of an image.

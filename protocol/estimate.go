@@ -10,15 +10,15 @@ import (
 
 // Estimate is a heuristic: about how many steps a state is from a violation. It is admissible if it
 // is never more than the steps of a shortest run from there to any violation.
-type Estimate struct {
-	view func(id ID, node Node) any
-	of   func(views []any, messages []Message) int
-}
-
+//
 // An estimate of zero is admissible, and makes A* a breadth-first search. The nearer it comes to
 // the right number, the fewer states are visited. A good one counts what has to be done by any run,
 // such as how many processes are still to be blocked, where a step does one of these things at
 // most.
+type Estimate struct {
+	view func(id ID, node Node) any
+	of   func(views []any, messages []Message) int
+}
 
 // NewEstimate makes an estimate of a view, as properties have it: what of a node it depends on. A
 // view is asked once for each local state. Messages are those that are under way, equal ones as

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tandem-mc/tandem/protocol/internal/image"
-	"github.com/tandem-mc/tandem/protocol/internal/orphan"
+	"github.com/tandem-mc/tandem/protocol/internal/show"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -266,7 +266,7 @@ func panicLine() string {
 		isRuntime := strings.HasPrefix(f.Function, "runtime.")
 		isOwn := strings.Contains(f.Function, "/protocol.(*Env).")
 		if isPanicking && !isRuntime && !isOwn {
-			return fmt.Sprintf("%s:%d", orphan.ShortPath(f.File), f.Line)
+			return fmt.Sprintf("%s:%d", show.ShortPath(f.File), f.Line)
 		}
 		isPanicking = isPanicking || f.Function == "runtime.gopanic"
 		if !more {

@@ -10,8 +10,11 @@ import (
 // violation ends a best-first search.
 //
 // A* may meet a violation before it knows that there is no shorter run to one. So it takes note of
-// it, and goes on until no state that is open can lead to a shorter
-// run.
+// it, and goes on until no state that is open can lead to a shorter run.
+//
+// A state may be in the open list several times: each time that it was reached by fewer steps than
+// before. The entry with the lowest key is taken first; when the others come, the state is expanded
+// already. That costs less than to look for the old entry.
 func (s *search) bestFirst() error {
 	open := newQueue()
 	starts, err := s.walk.First()
@@ -46,10 +49,6 @@ func (s *search) bestFirst() error {
 	}
 	return nil
 }
-
-// A state may be in the open list several times: each time that it was reached by fewer steps than
-// before. The entry with the lowest key is taken first; when the others come, the state is expanded
-// already. That costs less than to look for the old entry.
 
 // edge is how a state was reached.
 type edge struct {

@@ -37,10 +37,8 @@ func (s *search) deepen() error {
 	return nil
 }
 
-// A state that is remembered keeps its estimate, and what is wrong with it. So with the next bound
-// neither the estimate nor a property is asked again.
-
-// candidate is a state that IDA* may visit next.
+// candidate is a state that IDA* may visit next. One that is remembered keeps its estimate, and
+// what is wrong with it. So with the next bound neither the estimate nor a property is asked again.
 type candidate struct {
 	packed   []byte
 	at       uint32 // none: it is not remembered

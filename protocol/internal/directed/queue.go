@@ -2,11 +2,10 @@ package directed
 
 import "container/heap"
 
-// The keys of an open list are sums of steps, so few differ. A heap of keys, each with a list of
-// states, takes four bytes for a state, and mostly constant time.
-
 // queue is the open list: numbers of states by their keys. Of equal keys, the one that has come
-// last is taken first, so that a search goes on where it is. There are few keys, and many states.
+// last is taken first, so that a search goes on where it is. Keys are sums of steps, so few differ.
+// A heap of keys, each with a list of states, takes four bytes for a state, and mostly constant
+// time.
 type queue struct {
 	keys   keys // those of buckets that are not empty
 	bucket map[uint64][]uint32

@@ -8,10 +8,12 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"strings"
+
+	"github.com/tandem-mc/tandem/protocol/internal/show"
 )
 
-// Watch has handlers run, and looks whether a goroutine is left. The label differs from those of
-// other calls.
+// Watch has handlers run, and looks whether a goroutine is left, which is an error that names its
+// function and line. The label differs from those of other calls. Calls may be concurrent.
 func Watch(label string, runs func() error) (err error) {
 	before := runtime.NumGoroutine()
 	// Goroutines inherit labels, so those of others are not taken for the handler's.
@@ -64,14 +66,7 @@ func goroutineLine(profile, label string) (where string, found bool) {
 			return "", true
 		}
 		function, _, _ := strings.Cut(fields[2], "+0x")
-		return "in " + function + " (" + ShortPath(fields[3]) + ")", true
+		return "in " + function + " (" + show.ShortPath(fields[3]) + ")", true
 	}
 	return "", false
-}
-
-// ShortPath makes texts that do not depend on where the module lies: the end of a path, which is
-// the file and its directory.
-func ShortPath(path string) string {
-	parts := strings.Split(path, "/")
-	return strings.Join(parts[max(0, len(parts)-2):], "/")
 }

@@ -249,3 +249,10 @@ func join(path, name string) string {
 	}
 	return path + "." + name
 }
+
+// ShortPath makes texts that do not depend on where the module lies: the end of a path, which is
+// the file and its directory.
+func ShortPath(path string) string {
+	parts := strings.Split(path, "/")
+	return strings.Join(parts[max(0, len(parts)-2):], "/")
+}
