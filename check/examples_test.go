@@ -24,7 +24,7 @@ var shipped = []struct {
 	sample bool // it is checked in one way when not all are asked for
 }{
 	{example: example{alphabet.pkg, alphabet.config, []string{"-connections", "2", "-requests", "1"}},
-		want: explore.Holds, few: true, sample: true},
+		want: explore.Holds, few: true},
 	{example: randomAlphabet, want: explore.Holds, random: true, varies: true},
 	{example: alphabetServer, want: explore.Holds, few: true},
 	{example: httpGet, want: explore.Holds},

@@ -49,7 +49,7 @@ func TestOrdersAgainstTwin(t *testing.T) {
 	}
 	programs, executions, held, found, outcomes := 0, 0, 0, 0, 0
 	for _, flavour := range flavourNames {
-		for number := range uint64(cases(40, 6)) {
+		for number := range uint64(cases(40, 4)) {
 			text := drawProgram(flavour, number).String()
 			want, all := bruteForce(text, maxStates)
 			if !all {
@@ -83,7 +83,7 @@ func TestOrdersAgainstTwin(t *testing.T) {
 	}
 	t.Logf("%d executions showed %d of %d outcomes; goroutines were held %d times", executions, found,
 		outcomes, held)
-	if programs < cases(40, 6)*len(flavourNames)/2 {
+	if programs < cases(40, 4)*len(flavourNames)/2 {
 		t.Errorf("the twin got through %d programs only", programs)
 	}
 	if held < executions/4 || found < outcomes/2 {

@@ -345,10 +345,11 @@ func TestSentAfterTheEnd(t *testing.T) {
 	x := newPairTest(t, true)
 	for _, backend := range []string{ckptd.BackendAuto, ckptd.BackendCRIU} {
 		p := pair{scripts: []string{"Aa", "AAa"}, seed: closesAtOnce}
-		for _, v := range []variant{
-			{dporSearch, "group", "always", backend, 1},
-			{dporSearch, "connection", "never", backend, 1},
-		} {
+		ways := []variant{{dporSearch, "group", "always", backend, 1}}
+		if backend == ckptd.BackendAuto { // no checkpoint is taken, whoever would
+			ways = append(ways, variant{dporSearch, "connection", "never", backend, 1})
+		}
+		for _, v := range ways {
 			want := findings{kind: explore.Holds,
 				outcomes: map[string]bool{"[\"EOF\" \"no write\"] \ncompleted": true}}
 			if got := x.check(t, p, v); !got.equal(want) {

@@ -30,7 +30,10 @@ var searches = map[string]func() *explore.Search{
 func TestWorkers(t *testing.T) {
 	programs := map[string]Options{
 		"violated": endings(t, "lock"), "holds": endings(t, "abandoned"),
-		"large": random(t, "everything", 3), "larger": random(t, "mutexes", 5),
+		"large": random(t, "everything", 3),
+	}
+	if *deep {
+		programs["larger"] = random(t, "mutexes", 5)
 	}
 	for name, o := range programs {
 		for search, make := range searches {
@@ -54,7 +57,11 @@ func TestWorkersOnClassics(t *testing.T) {
 
 // TestWorkersWithPeers does so with peers, which all workers share.
 func TestWorkersWithPeers(t *testing.T) {
-	for _, e := range []example{httpGet, scpTo, randomAlphabet, keepAlive} {
+	examples := []example{httpGet, scpTo}
+	if *deep {
+		examples = append(examples, randomAlphabet, keepAlive)
+	}
+	for _, e := range examples {
 		t.Run(e.pkg, func(t *testing.T) {
 			sameWithWorkers(t, e.options(t), func() *explore.Search {
 				return maxExecutions(dfsSearch(), cases(60, 30))

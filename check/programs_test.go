@@ -313,7 +313,7 @@ func TestProgramsAgainstTwin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := 150
+	programs := 100
 	if text := os.Getenv("PROGRAMS"); text != "" {
 		if programs, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)

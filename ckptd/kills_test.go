@@ -20,7 +20,7 @@ import (
 	"github.com/tandem-mc/tandem/proxy"
 )
 
-var kills = flag.Int("kills", 6, "processes that TestKillsAtRandom kills; `make kills` has 1,000")
+var kills = flag.Int("kills", 4, "processes that TestKillsAtRandom kills; `make kills` has 1,000")
 
 // TestKillsAtRandom kills daemons, proxies, peers, copies of peers, CRIU and checkers at
 // random moments. What was acknowledged is whole or gone, and nothing is left behind.

@@ -16,7 +16,7 @@ import (
 
 var deep = flag.Bool("deep", false, "run more cases, as `make deep` does")
 
-var soak = flag.Int("soak", 150, "checkpoints, each with a restore, of TestSoak; `make soak` has 100,000")
+var soak = flag.Int("soak", 60, "checkpoints, each with a restore, of TestSoak; `make soak` has 100,000")
 
 // soaked is a dialogue in which a group is taken back and forth.
 type soaked struct {

@@ -315,7 +315,7 @@ func damageAll(t *testing.T, dir, name string, try func()) {
 }
 
 // kills is how often a search is killed in TestExternalKilled.
-var kills = flag.Int("kills", 20, "how often an external search is killed with SIGKILL")
+var kills = flag.Int("kills", 10, "how often an external search is killed with SIGKILL")
 
 // killedModel has each state seen, so that a line is printed for each.
 func killedModel(see func()) *Model {

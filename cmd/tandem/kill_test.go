@@ -119,7 +119,8 @@ type process struct {
 // and ends it. It reports false if the ancestor has none left.
 func killDescendant(ancestor int, is func(process) bool, after time.Duration) bool {
 	strike := time.Time{}
-	for started := time.Now(); time.Since(started) < 2*time.Minute; {
+	// A look takes a processor for a millisecond, which what is looked for needs.
+	for started := time.Now(); time.Since(started) < 2*time.Minute; time.Sleep(time.Millisecond) {
 		for _, pid := range descendants(ancestor, nil) {
 			p, ok := readProcess(pid)
 			if p.own = childOf(pid, ancestor); !ok || !is(p) {
@@ -142,7 +143,7 @@ func killDescendant(ancestor int, is func(process) bool, after time.Duration) bo
 func leftBehind(t *testing.T, before map[string]bool) string {
 	left := difference(before, surroundings(t))
 	for deadline := time.Now().Add(20 * time.Second); left != "" && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 		left = difference(before, surroundings(t))
 	}
 	return left

@@ -66,7 +66,7 @@ func TestListThatBreaksOff(t *testing.T) {
 // alone; what the others do in their end, they may do later. (Of those that believe the list,
 // four in five pass here.)
 func TestProcessThatIsEnding(t *testing.T) {
-	const rounds = 150
+	const rounds = 60
 	for range rounds {
 		crowd := startCrowd(t)
 		pid := crowd.Process.Pid
