@@ -202,7 +202,7 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 				textutil.CountOf(w.Faults, "time"), faultsIn(w))
 		}
 		run.Assumptions.Other = []string{
-			"a connect waits until the node listens; only a fault refuses it",
+			"a connect waits until the node listens for the first time",
 			"time passes only when no node can do anything else, and messages take none",
 			"a write never waits for who reads",
 			network,

@@ -244,17 +244,40 @@ func (r *NodesRecording) validateEvent(i int) error {
 		return fmt.Errorf("of event %d, with %d bytes at %v: want an earlier event, and nothing negative",
 			e.From, e.Taken, e.Time)
 	}
-	takes := e.Kind == "accept" || e.Kind == "receive" || e.Kind == "reset"
-	if takes != (e.From > 0) || takes && r.Events[e.From-1].To != e.Node {
-		return fmt.Errorf("%s of event %d: only accept, receive and reset are of an event, which is to "+
-			"the node", e.Kind, e.From)
+	if err := r.validateFrom(e); err != nil {
+		return err
 	}
 	if len(e.Data) > 0 && e.Kind != "send" || e.Kind == "pass" && e.Time == 0 {
 		return fmt.Errorf("%s with %d bytes at %v: only send has some, and pass has a time", e.Kind,
 			len(e.Data), e.Time)
 	}
-	if e.Failed && e.Kind != "close" {
-		return fmt.Errorf("%s that the network does: only a close can be that", e.Kind)
+	if e.Failed && e.Kind != "close" && e.Kind != "connect" {
+		return fmt.Errorf("%s that the network does: only a close or a connect can be that", e.Kind)
+	}
+	return nil
+}
+
+// validateFrom checks what an event takes something of.
+func (r *NodesRecording) validateFrom(e *NodeEvent) error {
+	var from NodeEvent // none
+	if e.From > 0 {
+		from = r.Events[e.From-1]
+	}
+	if e.Kind == "connect" {
+		// A connect takes something of a listener that was closed, or was there again.
+		want := map[bool]string{true: "close", false: "listen"}[e.Failed]
+		if (e.From > 0 || e.Failed) && (from.Kind != want || from.Conn != "" || from.Node == e.Node) ||
+			e.Failed && e.To > 0 {
+			return fmt.Errorf("a connect of event %d to node %d, refused: %t; want the %s of a listener",
+				e.From, e.To, e.Failed, want)
+		}
+		return nil
+	}
+	takes := e.Kind == "accept" || e.Kind == "receive" || e.Kind == "reset" ||
+		e.Kind == "close" && from.Kind == "connect" // that nobody has accepted
+	if takes != (e.From > 0) || takes && from.To != e.Node {
+		return fmt.Errorf("%s of event %d: only accept, receive and reset are of an event, which is to "+
+			"the node", e.Kind, e.From)
 	}
 	return nil
 }

@@ -97,11 +97,27 @@ func (g Global) Arrivals(component int) []Arrival { return g.arrivals(component,
 
 // arrivals lists what the others send to a component, in the order of names.
 func (g Global) arrivals(component int, clocks map[Name]clock) (list []Arrival) {
+	var all []Name // of what goes to everybody
 	for c := range g {
 		for _, e := range g[c].Events {
-			if e.To == component && !e.receives() {
-				list = append(list, Arrival{e, clocks[e.Name].of(component)})
+			if e.To == Everybody && c != component {
+				all = append(all, e.Name)
 			}
+		}
+	}
+	for c := range g {
+		for _, e := range g[c].Events {
+			if e.To != component && (e.To != Everybody || c == component) {
+				continue
+			}
+			at := clocks[e.Name]
+			a := Arrival{Send: e, After: at.of(component)}
+			for _, n := range all {
+				if n != e.Name && at[stream{n.Component, n.Stream}] >= n.N {
+					a.Knows = append(a.Knows, n)
+				}
+			}
+			list = append(list, a)
 		}
 	}
 	return list
@@ -116,32 +132,48 @@ func (g Global) substitute(b Branch) (next Global, fits bool) {
 		b.Event == nil && was.Ended && len(b.Before) == len(was.Events) && was.Waits == b.Waits {
 		return nil, false
 	}
-	next = make(Global, len(g))
-	// The clock advances when all have done what they can, so no later advance is as it was.
-	last := ticks(b.Before)
-	for c := range g {
-		next[c].Events = slices.DeleteFunc(slices.Clone(g[c].Events),
-			func(e Event) bool { return e.Tick > last })
-	}
-	next[b.Component] = Local{Events: b.Before}
-	next.cut()
+	next = g.with(b.Component, b.Before)
 	if len(next[b.Component].Events) < len(b.Before) {
 		return nil, false // it took something that came of what it does not do any more
 	}
-	next.end(g, b, last)
+	next.end(g, b, ticks(b.Before))
 	if b.Event == nil {
 		next[b.Component].Ended, next[b.Component].Waits = true, b.Waits
 		return next, true
 	}
 	if e := b.Event; e.receives() {
 		sent := next.find(e.From)
-		if sent == nil || sent.Label != e.Got || sent.To != b.Component || next.received(e) {
+		if sent == nil || sent.Label != e.Got || next.received(e) ||
+			sent.To != b.Component && (sent.To != Everybody || e.From.Component == b.Component) {
 			return nil, false
 		}
 	}
 	next[b.Component].Events = append(slices.Clone(b.Before), *b.Event)
 	next[b.Component] = next[b.Component].normal()
 	return next, true
+}
+
+// with has a component do only some of its events, and takes away what came of the others. Nobody
+// has ended.
+func (g Global) with(component int, events []Event) Global {
+	next := make(Global, len(g))
+	// The clock advances when all have done what they can, so no later advance is as it was.
+	last := ticks(events)
+	for c := range g {
+		next[c].Events = slices.DeleteFunc(slices.Clone(g[c].Events),
+			func(e Event) bool { return e.Tick > last })
+	}
+	next[component] = Local{Events: events}
+	next.cut()
+	return next
+}
+
+// Until is what is left where a component does only some of its events: what it does then is open,
+// and what came of the others does not happen.
+func (g Global) Until(component int, events []Event) Global {
+	next := g.with(component, events)
+	next.end(g, Branch{Component: component, Event: &Event{}}, ticks(events))
+	return next
 }
 
 // end has those end that had ended. It is for good before an advance of the clock that is left. Two

@@ -24,15 +24,19 @@ func (n Name) compare(m Name) int {
 // mean nothing else to the package.
 type Label interface{ Key() string }
 
-// Nobody is where an event goes that nobody receives.
-const Nobody = -1
+// Nobody is where an event goes that nobody receives. Everybody is where one goes that any other
+// component may receive, each as often as it likes: a state that all can find out.
+const (
+	Nobody    = -1
+	Everybody = -2
+)
 
 // Event is something that a component does and others can notice, or that it takes from others.
 type Event struct {
 	Name
 	// Label is what it does.
 	Label Label
-	// To is the component that receives it, or Nobody.
+	// To is the component that receives it, or Nobody, or Everybody.
 	To int
 	// From is, of a receive, what it receives. Without N it is an event that sends.
 	From Name
@@ -74,6 +78,8 @@ func ticks(events []Event) (n int) {
 type Arrival struct {
 	Send  Event
 	After []Name
+	// Knows has those arrivals to Everybody that are before this one, in the order of names.
+	Knows []Name
 }
 
 // Global is what all components do in an execution: a global skeleton, or a part of one in which
@@ -159,7 +165,8 @@ func (b *Branch) key() string {
 func exploreKey(component int, l Local, arrivals []Arrival) string {
 	parts := []string{strconv.Itoa(component), l.key()}
 	for _, a := range arrivals {
-		parts = append(parts, a.Send.Name.key(), a.Send.Label.Key(), keyOfNames(a.After))
+		parts = append(parts, a.Send.Name.key(), a.Send.Label.Key(), keyOfNames(a.After),
+			keyOfNames(a.Knows))
 	}
 	return "explore " + keyOf(parts...)
 }

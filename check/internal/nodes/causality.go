@@ -212,6 +212,7 @@ type causality struct {
 	// index. follows are those that are, and come of nothing that is not.
 	departures []int
 	follows    []bool
+	resets     counts // of connections that were not accepted, and all before these
 	print      uint64 // the same for executions that differ in the order of independent transitions
 }
 
@@ -321,6 +322,9 @@ func (n *track) isOfDoors(k int) bool { return n.made[k].Stream == doors }
 // place notes what is before an event, and whether it is that of the script.
 func (n *track) place(c *causality, k int, past counts, astray *bool) counts {
 	e := &n.made[k]
+	if e.Tick > 0 {
+		past = past.with(c.resets)
+	}
 	e.Past = past.names(n.node, n.streams)
 	at, known := n.places[e.Name]
 	// Equal includes the Past: the same event in another order is a departure, too.
@@ -332,12 +336,16 @@ func (n *track) place(c *causality, k int, past counts, astray *bool) counts {
 		c.departures = append(c.departures, k)
 		*astray = true
 	}
-	past = slices.Clone(past)
-	for len(past) < len(n.streams) {
-		past = append(past, 0)
+	with := slices.Clone(past)
+	for len(with) < len(n.streams) {
+		with = append(with, 0)
 	}
-	past[slices.Index(n.streams, e.Stream)] = e.N
-	return past
+	with[slices.Index(n.streams, e.Stream)] = e.N
+	if did(e).Unaccepted { // nothing that the node does comes of it, but time passes after it
+		c.resets = c.resets.with(with)
+		return past
+	}
+	return with
 }
 
 // counts says how many events of each stream there are.

@@ -187,6 +187,7 @@ func dueOf(waits skeleton.Label) time.Duration {
 // and finds the branch that takes it (package skeleton). With that, the clock cannot advance: what
 // was done until then is the result.
 func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
+	prefix = withResets(x.net, prefix)
 	t := turns{x: x, g: slices.Clone(prefix), held: make([]bool, len(prefix)),
 		offered: make([]int, len(prefix))}
 	for c := range prefix {
@@ -222,18 +223,29 @@ func (t *turns) take() (bool, error) {
 		progress = false
 		for c := range t.g {
 			arrivals := t.g.Arrivals(c)
-			if t.held[c] || t.offered[c] == 1+len(arrivals) {
+			if t.held[c] || t.offered[c] == offers(arrivals) {
 				continue
 			}
 			local, found, err := t.x.extend(c, t.g[c].Events, arrivals)
 			if err != nil || !found {
 				return false, err
 			}
-			t.offered[c], progress = 1+len(arrivals), true
+			t.offered[c], progress = offers(arrivals), true
 			t.g[c] = local
 		}
 	}
 	return true, nil
+}
+
+// offers is 1 and how much can arrive at a node.
+func offers(arrivals []skeleton.Arrival) int {
+	n := 1
+	for i := range arrivals {
+		if !isDoor(&arrivals[i].Send) {
+			n++
+		}
+	}
+	return n
 }
 
 // advance has the clock advance, and says whether it has. A node may not be able to wait as the
@@ -262,7 +274,7 @@ func (t *turns) advance() (bool, error) {
 		if err != nil || !found {
 			return false, err
 		}
-		after[c], offered[c] = local, 1+len(arrivals)
+		after[c], offered[c] = local, offers(arrivals)
 	}
 	for c := range t.g {
 		t.held[c] = t.g[c].Waits == nil

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -30,34 +29,15 @@ type environment struct {
 	err   error
 }
 
-// conn is a connection of a node, or a listener.
-type conn struct {
-	id       string // the same at both ends; "" for a listener
-	address  string // of a listener
-	other    int    // node
-	sent     Hash   // of all that was sent
-	closed   bool
-	taken    int  // bytes
-	arrived  int  // bytes
-	ended    bool // the end of the stream has arrived
-	accepted bool // or opened by the node
-	broken   bool // a reset has arrived
-	inFlight []chunk
-}
-
-// chunk is a part of a stream that was delivered: the send that it comes from, and where in the
-// stream it ends. Without data it is the end of the stream.
-type chunk struct {
-	send skeleton.Event
-	end  int
-	last bool
-}
-
 // newEnvironment is that of an execution which has not begun.
 func newEnvironment(net *network, node int, script []skeleton.Event, arrivals []skeleton.Arrival,
 ) *environment {
-	return &environment{net: net, arrivals: arrivals, done: make([]bool, len(arrivals)),
+	n := &environment{net: net, arrivals: arrivals, done: make([]bool, len(arrivals)),
 		track: newTrack(node, script, net.ordered[node])}
+	for i := range arrivals {
+		n.done[i] = isDoor(&arrivals[i].Send) // it is found out, and does not arrive
+	}
+	return n
 }
 
 // Exchange implements sut.Peers. Each input is an event of the node. What arrives because of it
@@ -68,8 +48,16 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 	from, was := len(n.made), wanted(n)
 	switch in.Kind {
 	case model.Listen:
-		a.Conn = n.open(&conn{address: in.Addr})
-		n.make(skeleton.Event{Label: Event{Kind: model.Listen, Address: in.Addr}, To: skeleton.Nobody})
+		e := skeleton.Event{Label: Event{Kind: model.Listen, Address: in.Addr}, To: skeleton.Nobody}
+		c := &conn{address: in.Addr}
+		again := listensAgain(n.conns, in.Addr)
+		if again {
+			e.To = skeleton.Everybody // connects to it are not refused any more
+		}
+		a.Conn = n.open(c)
+		if n.make(e); again {
+			c.again = n.made[len(n.made)-1].Name
+		}
 	case model.Connect:
 		to, known := n.net.addresses[in.Addr]
 		if !known || to == n.node {
@@ -81,8 +69,13 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 		}
 		n.dialled++
 		id := fmt.Sprintf("%s#%d", n.net.names[n.node], n.dialled)
-		a.Conn = n.open(&conn{id: id, other: to, accepted: true})
-		n.make(skeleton.Event{Label: Event{Kind: model.Connect, Conn: id, Address: in.Addr}, To: to})
+		e := connects(id, in.Addr, to, lastDoor(n, to, in.Addr))
+		if did(&e).Failed {
+			a.Refused = 111
+		} else {
+			a.Conn = n.open(&conn{id: id, other: to, accepted: true})
+		}
+		n.make(e)
 	case model.Send, model.Shutdown, model.Close:
 		n.give(in)
 	case model.Receive, model.Accept:
@@ -153,7 +146,10 @@ func (n *environment) give(in model.Input) {
 		return
 	}
 	to := c.other
-	if c.id == "" || in.Silent {
+	switch {
+	case c.id == "" && in.Kind == model.Close:
+		to = skeleton.Everybody
+	case c.id == "" || in.Silent:
 		to = skeleton.Nobody
 	}
 	c.closed = in.Kind == model.Close
@@ -163,7 +159,16 @@ func (n *environment) give(in model.Input) {
 		label.Taken, label.Unaccepted, label.Failed = c.taken, !c.accepted, in.Failed
 	}
 	n.net.data[label] = slices.Clone(in.Data)
-	n.make(skeleton.Event{Label: label, To: to})
+	e := skeleton.Event{Label: label, To: to}
+	if label.Unaccepted { // it takes the connection, and ends it
+		e.From, e.Got = c.inFlight[0].send.Name, c.inFlight[0].send.Label
+	}
+	n.make(e)
+	if to == skeleton.Everybody {
+		for _, i := range waitingAt(n, in.Conn) {
+			n.give(model.Input{Kind: model.Close, Conn: i})
+		}
+	}
 }
 
 // take notes what the node takes of what has arrived. A read takes bytes of one or several sends.
@@ -272,26 +277,15 @@ func (n *environment) first(a *skeleton.Arrival) bool {
 func (n *environment) opened(a *skeleton.Arrival, r *model.Reaction) bool {
 	sent := did(&a.Send)
 	at := slices.IndexFunc(n.conns, func(c *conn) bool {
-		return reaches(c.address, sent.Address) && !c.closed
+		return comesTo(c, &a.Send) && !c.closed
 	})
 	if _, astray := n.astray[doors]; astray || at < 0 || n.waits(a.Send, model.Accept) {
 		return false
 	}
-	n.open(&conn{id: sent.Conn, other: a.Send.Component, inFlight: []chunk{{send: a.Send}}})
+	n.open(&conn{id: sent.Conn, other: a.Send.Component, listener: at,
+		inFlight: []chunk{{send: a.Send}}})
 	r.Opened = append(r.Opened, at)
 	return true
-}
-
-// reaches says whether a listener takes connections to an address: its own one, or any with its
-// port if it listens everywhere.
-func reaches(listener, address string) bool {
-	l, err := netip.ParseAddrPort(listener)
-	if err != nil || !l.Addr().IsUnspecified() {
-		return listener == address
-	}
-	// That of IPv6 takes those of IPv4, too.
-	a, err := netip.ParseAddrPort(address)
-	return err == nil && a.Port() == l.Port() && (l.Addr().Is6() || a.Addr().Is4())
 }
 
 // waits says whether the script wants something else to arrive first. The next event of the script
@@ -357,12 +351,12 @@ func (n *environment) end(log *sut.Log) {
 	}
 }
 
-// exit notes that the node is gone: its connections are closed, in the order of their numbers.
-// Those that it has not accepted are, too.
+// exit notes that the node is gone: its connections and listeners are closed, in the order of their
+// numbers. Connections that it has not accepted are, too.
 func (n *environment) exit() {
 	n.input = atEnd
 	for i, c := range n.conns {
-		if c.id != "" && !c.closed {
+		if !c.closed {
 			n.give(model.Input{Kind: model.Close, Conn: i})
 		}
 	}
@@ -395,9 +389,13 @@ func touches(n *environment, from int, was []bool) (list []model.Touch) {
 		for i := range n.arrivals {
 			if slices.Contains(n.arrivals[i].After, e.Name) {
 				write(arrivalObject(i))
-				if did(&n.arrivals[i].Send).Kind == model.Connect {
+				if did(&n.arrivals[i].Send).Kind == model.Connect || isDoor(&n.arrivals[i].Send) {
 					write(doorsObject)
 				}
+			}
+			// Whoever finds out that a listener is closed connects to it no more.
+			if n.arrivals[i].Send.Name == e.From && len(n.arrivals[i].Knows) > 0 {
+				write(doorsObject)
 			}
 		}
 	}

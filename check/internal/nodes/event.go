@@ -3,6 +3,7 @@ package nodes
 import (
 	"crypto/sha256"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -24,7 +25,7 @@ type Event struct {
 	Taken int
 	End   bool
 	// Unaccepted says, of a Close, that the connection was never accepted, and Failed that the
-	// network has closed it.
+	// network has closed it. A Connect with Failed is refused: the listener is closed.
 	Unaccepted, Failed bool
 	// Time is, of a Pass, what the common clock shows then. Own says that a timer of the node is
 	// due.
@@ -57,6 +58,43 @@ type network struct {
 
 // Stray is a connect to an address that no node has.
 type Stray struct{ Node, Address string }
+
+// conn is a connection of a node, or a listener.
+type conn struct {
+	id       string        // the same at both ends; "" for a listener
+	address  string        // of a listener
+	listener int           // of a connection that has arrived: the number of its listener
+	again    skeleton.Name // of a listener: the event, if the node had one there before
+	other    int           // node
+	sent     Hash          // of all that was sent
+	closed   bool
+	taken    int  // bytes
+	arrived  int  // bytes
+	ended    bool // the end of the stream has arrived
+	accepted bool // or opened by the node
+	broken   bool // a reset has arrived
+	inFlight []chunk
+}
+
+// chunk is a part of a stream that was delivered: the send that it comes from, and where in the
+// stream it ends. Without data it is the end of the stream.
+type chunk struct {
+	send skeleton.Event
+	end  int
+	last bool
+}
+
+// reaches says whether a listener takes connections to an address: its own one, or any with its
+// port if it listens everywhere.
+func reaches(listener, address string) bool {
+	l, err := netip.ParseAddrPort(listener)
+	if err != nil || !l.Addr().IsUnspecified() {
+		return listener == address
+	}
+	// That of IPv6 takes those of IPv4, too.
+	a, err := netip.ParseAddrPort(address)
+	return err == nil && a.Port() == l.Port() && (l.Addr().Is6() || a.Addr().Is4())
+}
 
 // Hash is of all that was sent on a connection.
 type Hash [8]byte

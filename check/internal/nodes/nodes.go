@@ -453,6 +453,7 @@ func (x *explorer) explore(item skeleton.Item) error {
 			b := skeleton.Branch{Component: item.Component, Before: sorted(n.made), Waits: n.waitsFor(log)}
 			x.keep(b.Before, log)
 			e.Branches = append(e.Branches, b)
+		case isLate(n): // the connect was refused
 		default: // it is judged in any case: the print is a hash
 			if n.ordered || !seen[c.print] {
 				seen[c.print] = true
@@ -476,7 +477,7 @@ func (x *explorer) explore(item skeleton.Item) error {
 	if x.enough() {
 		return errEnough
 	}
-	e.Branches = append(e.Branches, x.reorder(item)...)
+	e.Branches = append(e.Branches, slices.Concat(x.reorder(item), otherDoors(x.net, item))...)
 	if x.net.ordered[item.Component] {
 		e.Branches = append(e.Branches, resets(x.net, item)...)
 	}

@@ -265,3 +265,23 @@ func count(events []skeleton.Event) (ticks int) {
 
 // ordered says of so many nodes that all their events are in one order.
 func ordered(nodes int) []bool { return slices.Repeat([]bool{true}, nodes) }
+
+// epoch is how often the clock had advanced for a node, of the given events, before something was
+// sent to it.
+func epoch(script []skeleton.Event, a *skeleton.Arrival) (ticks int) {
+	for _, n := range a.After {
+		if n.Stream == ticking {
+			return n.N
+		}
+		if n.Stream == "" { // of a node whose events are in one order
+			ticks = max(ticks, count(script[:min(n.N, len(script))]))
+		}
+	}
+	return ticks
+}
+
+// takes says whether one of some events takes what was sent. A connection is accepted once, so a
+// branch must not accept it again.
+func takes(events []skeleton.Event, sent skeleton.Name) bool {
+	return slices.ContainsFunc(events, func(e skeleton.Event) bool { return e.From == sent })
+}

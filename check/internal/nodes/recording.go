@@ -22,7 +22,7 @@ func recordedEvents(g skeleton.Global, net *network) (list []report.NodeEvent) {
 		list = append(list, report.NodeEvent{
 			Node: p.node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.data[d],
 			Taken: d.Taken, End: d.End, Failed: d.Failed, Time: d.Time, Own: d.Own,
-			To: e.To + 1, From: numbers[e.From],
+			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
 		})
 	}
 	return list
@@ -43,6 +43,7 @@ func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[Event][]byte) 
 		conn string
 	}
 	sent, taken, open := map[stream]Hash{}, map[stream]int{}, map[stream]bool{}
+	listens := map[int][]*conn{} // by node
 	names := make([]skeleton.Name, len(rec.Events))
 	for i := range rec.Events {
 		r := &rec.Events[i]
@@ -68,6 +69,12 @@ func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[Event][]byte) 
 			data[label] = r.Data
 		}
 		e := skeleton.Event{Label: label, To: r.To - 1}
+		if isDoor(&e) && (label.Kind == model.Close || listensAgain(listens[c], r.Address)) {
+			e.To = skeleton.Everybody // as in an environment
+		}
+		if label.Kind == model.Listen {
+			listens[c] = append(listens[c], &conn{address: r.Address})
+		}
 		e.Component, e.N = c, len(g[c].Events)+1
 		if e.N > 1 {
 			e.Past = []skeleton.Name{{Component: c, N: e.N - 1}}

@@ -33,11 +33,12 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 		// Whoever has connected by then may be the next.
 		case model.Accept:
 			address := e.Got.(Event).Address
+			again := listenOf(item.Arrivals, e.From)
 			for i := range item.Arrivals {
 				a := &item.Arrivals[i]
 				if sent := did(&a.Send); sent.Kind == model.Connect && sent.Address == address &&
-					a.Send.Name != e.From && happened(a.After, before) && !takes(before, a.Send.Name) &&
-					x.mayBeNext(item, a, before) {
+					a.Send.From == again && a.Send.Name != e.From && happened(a.After, before) &&
+					!takes(before, a.Send.Name) && x.mayBeNext(item, a, before) {
 					other(Event{Kind: model.Accept, Conn: sent.Conn}, &a.Send)
 				}
 			}
@@ -64,20 +65,6 @@ func (x *explorer) reorder(item skeleton.Item) (list []skeleton.Branch) {
 	return list
 }
 
-// epoch is how often the clock had advanced for a node, of the given events, before something was
-// sent to it.
-func epoch(script []skeleton.Event, a *skeleton.Arrival) (ticks int) {
-	for _, n := range a.After {
-		if n.Stream == ticking {
-			return n.N
-		}
-		if n.Stream == "" { // of a node whose events are in one order
-			ticks = max(ticks, count(script[:min(n.N, len(script))]))
-		}
-	}
-	return ticks
-}
-
 // mayBeNext says whether a connection may be accepted after some events. One that was made before
 // the clock has advanced is before those after that, and one that a client has made before another
 // one is before that.
@@ -94,10 +81,14 @@ func (x *explorer) mayBeNext(item skeleton.Item, a *skeleton.Arrival, before []s
 	return true
 }
 
-// takes says whether one of some events takes what was sent. A connection is accepted once, so a
-// branch must not accept it again.
-func takes(events []skeleton.Event, sent skeleton.Name) bool {
-	return slices.ContainsFunc(events, func(e skeleton.Event) bool { return e.From == sent })
+// listenOf is the listen that a connect takes something from, if any.
+func listenOf(arrivals []skeleton.Arrival, connect skeleton.Name) skeleton.Name {
+	for i := range arrivals {
+		if arrivals[i].Send.Name == connect {
+			return arrivals[i].Send.From
+		}
+	}
+	return skeleton.Name{}
 }
 
 // stream lists the sends on a connection to a node, in order.
@@ -174,7 +165,7 @@ func (x *explorer) neverListens(g skeleton.Global) error {
 		for i := range g[c].Events {
 			e := &g[c].Events[i]
 			address := did(e).Address
-			if did(e).Kind == model.Connect && !slices.ContainsFunc(g[e.To].Events,
+			if did(e).Kind == model.Connect && !did(e).Failed && !slices.ContainsFunc(g[e.To].Events,
 				func(l skeleton.Event) bool {
 					return did(&l).Kind == model.Listen && reaches(did(&l).Address, address)
 				}) {

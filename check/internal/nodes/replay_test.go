@@ -138,7 +138,8 @@ func TestReplayOfOthers(t *testing.T) {
 			false},
 		{"does more", func(r *report.NodesRecording) {
 			r.Nodes[1].Build, r.Nodes[1].Args = "other", append(r.Nodes[1].Args[:3:3], "write z")
-		}, "node b parted at its event 4; recorded: it closes a#1; now: it sends on a#1: \"z\"", "", false},
+		}, "node b parted at its event 4; recorded: it closes 127.0.0.1:7301; now: it sends on a#1: " +
+			"\"z\"", "", false},
 		{"does less", func(r *report.NodesRecording) {
 			r.Nodes[0].Build, r.Nodes[0].Args = "other", nil
 		}, "node a parted at its event 1; recorded: it connects as a#1 to 127.0.0.1:7301; now: it does no " +

@@ -197,3 +197,68 @@ func comesAfter(arrivals []skeleton.Arrival, received skeleton.Name, send *skele
 	return i >= 0 && received.Component == send.Component &&
 		(received == send.Name || precedes(send, &arrivals[i].Send))
 }
+
+// lastDoor is what the connect that a node is about to make takes something from; nil: nothing. It
+// is what the script says, if that can be. Beyond the script it is the last that can have
+// happened: with what the other node has done since, it fits.
+func lastDoor(n *environment, to int, address string) *skeleton.Arrival {
+	name := skeleton.Event{Label: Event{Kind: model.Connect}}
+	name.Component = n.node
+	if n.ordered {
+		name.N = len(n.made) + 1
+	} else {
+		name.Stream, name.N = doors, n.count[doors]+1
+	}
+	at, known := n.places[name.Name]
+	known = known && did(&n.script[at]).Kind == model.Connect
+	var last *skeleton.Arrival
+	isSaid := known && n.script[at].From.N == 0
+	for _, a := range doorsAt(n.arrivals, to, address) {
+		if !n.happened(a.After) {
+			break // nor has what comes later
+		}
+		isNext := !isKnown(a, n.arrivals, n.made) // else all before it is over
+		if isSaid && isNext {
+			break
+		}
+		last, isSaid = a, known && a.Send.Name == n.script[at].From
+	}
+	return last
+}
+
+// waitingAt lists the connections that have come to a listener, and that nobody has accepted, in
+// the order of the connects. Those are among them that have not been there yet.
+func waitingAt(n *environment, listener int) (list []int) {
+	for i := range n.arrivals {
+		a := &n.arrivals[i]
+		if !n.done[i] && (n.deviation < 0 || !n.ordered) && n.happened(a.After) &&
+			comesTo(n.conns[listener], &a.Send) {
+			n.done[i] = true
+			n.open(&conn{id: did(&a.Send).Conn, other: a.Send.Component, listener: listener,
+				inFlight: []chunk{{send: a.Send}}})
+		}
+	}
+	for i, c := range n.conns {
+		if c.id != "" && !c.accepted && !c.closed && c.listener == listener {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(a, b int) int {
+		return compareConnects(&n.conns[a].inFlight[0].send, &n.conns[b].inFlight[0].send)
+	})
+	return list
+}
+
+// isLate says whether somebody connects who can do so only after the listener was closed. There is
+// no such execution: the connect is another one.
+func isLate(n *environment) bool {
+	for i := range n.arrivals {
+		a := &n.arrivals[i]
+		if !n.done[i] && n.happened(a.After) && slices.ContainsFunc(n.conns, func(c *conn) bool {
+			return c.closed && comesTo(c, &a.Send)
+		}) {
+			return true
+		}
+	}
+	return false
+}

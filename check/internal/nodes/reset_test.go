@@ -73,9 +73,10 @@ func TestResets(t *testing.T) {
 }
 
 // TestNotAcceptedIsReset: a connection that nobody accepts has no end, when its server is gone.
+// Who connects after that is refused.
 func TestNotAcceptedIsReset(t *testing.T) {
 	for unexpected, want := range map[string]model.Verdict{"end": model.Holds, "reset": model.Violated} {
-		client := []string{"dial :7300", "read-not " + unexpected}
+		client := []string{"redial :7300", "read-not " + unexpected}
 		r, err := scripted(t, []string{"listen :7300", "accept", "write x"}, client, client)
 		if err != nil {
 			t.Fatal(err)

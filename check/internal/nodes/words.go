@@ -105,6 +105,9 @@ func words(net *network, e *skeleton.Event) string {
 		}
 		return fmt.Sprintf("receives on %s, up to byte %d", d.Conn, d.Taken)
 	case model.Connect:
+		if d.Failed {
+			return fmt.Sprintf("is refused as %s at %s", d.Conn, d.Address)
+		}
 		return fmt.Sprintf("connects as %s to %s", d.Conn, d.Address)
 	case model.Listen:
 		return "listens at " + d.Address

@@ -38,10 +38,23 @@ func main() {
 			l, err = net.Listen("tcp", "127.0.0.1"+with)
 		case "everywhere":
 			l, err = net.Listen("tcp", with)
+		case "unlisten":
+			err = l.Close()
 		case "accept":
 			conn, err = l.Accept()
 		case "dial":
 			conn, err = net.Dial("tcp", "127.0.0.1"+with)
+		case "dial-not":
+			address, unexpected, _ := strings.Cut(with, " ")
+			c, got := whatDialled(address)
+			if conn = c; got == unexpected {
+				panic("the connect: " + got)
+			}
+		case "redial": // or leave it at that
+			c, got := whatDialled(with)
+			if conn = c; got != "made" {
+				return
+			}
 		case "write":
 			_, err = conn.Write([]byte(with))
 		case "read":
@@ -94,6 +107,18 @@ func whatRead(conn net.Conn) string {
 		return "end"
 	case errors.Is(err, syscall.ECONNRESET):
 		return "reset"
+	}
+	panic(err)
+}
+
+// whatDialled says what a connect comes to.
+func whatDialled(address string) (net.Conn, string) {
+	conn, err := net.Dial("tcp", "127.0.0.1"+address)
+	switch {
+	case err == nil:
+		return conn, "made"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, "refused"
 	}
 	panic(err)
 }

@@ -19,7 +19,8 @@ import (
 // milliseconds it is a sleep, a read with a deadline, two writes with a ticker, or a select of a
 // timer and what was read: s8, d8, k8, o8. What takes too long counts as the letter t. W and R are a
 // write and a read that notice errors, which count as letters: e for the end of the stream, r for a
-// reset, and p for a write that fails. In the end, all that was read must not be NOT. Other errors
+// reset, and p for a write that fails. v closes the listener, and n connects again, or comes to f
+// and ends the steps if it is refused. In the end, all that was read must not be NOT. Other errors
 // of connections are no failures: they end a read, or lose a write.
 func together(scripts [][]string) {
 	l, err := net.Listen("tcp", "127.0.0.1:7300")
@@ -65,10 +66,25 @@ func node(l net.Listener, script []string) {
 	for _, conn := range conns {
 		all.Go(func() {
 			for _, step := range steps {
-				read := do(conn, step)
+				read := ""
+				switch step {
+				case "v":
+					l.Close()
+				case "n":
+					next, err := net.Dial("tcp", "127.0.0.1:7300")
+					if read = "f"; err == nil {
+						defer next.Close()
+						read, conn = "", next
+					}
+				default:
+					read = do(conn, step)
+				}
 				mu.Lock()
 				got.WriteString(read)
 				mu.Unlock()
+				if read == "f" {
+					return
+				}
 			}
 		})
 	}

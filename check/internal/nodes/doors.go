@@ -1,0 +1,197 @@
+package nodes
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// A connect counts as made before the node listens. Once a listener is closed, by its node or at
+// the end of that, connects to it are refused, until the node listens there again. The close of a
+// listener, and that the node listens again, are events for everybody. A connect takes something
+// from the last one of these that is before it: from a close, then it is refused; from a listen,
+// or from none, then it succeeds. One that succeeds was made before the next close of that
+// listener. So that close resets it if nobody has accepted it.
+//
+// Who knows that a listener is closed cannot connect to it. It knows that by what it has received
+// from whoever knew it, by a connect that was refused, and by the clock.
+
+// isDoor says whether an event is what a node does with a listener. Such an event is found out by
+// others, and does not arrive.
+func isDoor(e *skeleton.Event) bool {
+	d := did(e)
+	return d.Conn == "" && (d.Kind == model.Close || d.Kind == model.Listen)
+}
+
+// doorsAt lists what is known to others of listeners of a node that an address reaches, in order:
+// that one was closed, and that the node listens again.
+func doorsAt(arrivals []skeleton.Arrival, node int, address string) (list []*skeleton.Arrival) {
+	for i := range arrivals {
+		a := &arrivals[i]
+		if isDoor(&a.Send) && a.Send.Component == node && reaches(did(&a.Send).Address, address) {
+			list = append(list, a)
+		}
+	}
+	slices.SortFunc(list, func(a, b *skeleton.Arrival) int { return a.Send.N - b.Send.N })
+	return list
+}
+
+// tells says whether a node that has made an event knows of a listener what has arrived by that.
+func tells(e *skeleton.Event, arrivals []skeleton.Arrival, a *skeleton.Arrival,
+	events []skeleton.Event) bool {
+	if e.Tick > 0 && e.Tick > epoch(events, a) || e.From == a.Send.Name {
+		return true
+	}
+	return e.From.N > 0 && slices.ContainsFunc(arrivals, func(b skeleton.Arrival) bool {
+		return b.Send.Name == e.From && slices.Contains(b.Knows, a.Send.Name)
+	})
+}
+
+// isKnown is tells of any event of a node.
+func isKnown(a *skeleton.Arrival, arrivals []skeleton.Arrival, events []skeleton.Event) bool {
+	return slices.ContainsFunc(events, func(e skeleton.Event) bool {
+		return tells(&e, arrivals, a, events)
+	})
+}
+
+// connects is the event of a connect, after the last of these that was before it; nil: none was.
+func connects(id, address string, to int, last *skeleton.Arrival) skeleton.Event {
+	e := skeleton.Event{Label: Event{Kind: model.Connect, Conn: id, Address: address}, To: to}
+	if last == nil {
+		return e
+	}
+	e.From, e.Got = last.Send.Name, last.Send.Label
+	if did(&last.Send).Kind == model.Close {
+		e.Label, e.To = Event{Kind: model.Connect, Conn: id, Address: address, Failed: true}, skeleton.Nobody
+	}
+	return e
+}
+
+// listensAgain says whether a node has had a listener where one at an address is now.
+func listensAgain(conns []*conn, address string) bool {
+	return slices.ContainsFunc(conns, func(c *conn) bool {
+		return c.id == "" && overlap(c.address, address)
+	})
+}
+
+// overlap says whether connects can come to either of two listeners.
+func overlap(a, b string) bool { return reaches(a, b) || reaches(b, a) }
+
+// compareConnects puts connects into an order that does not depend on when they arrive.
+func compareConnects(a, b *skeleton.Event) int {
+	return cmp.Or(cmp.Compare(a.Component, b.Component), compareNames(a.Name, b.Name))
+}
+
+// comesTo says whether a send is a connect that comes to this listener, and no later or earlier
+// one.
+func comesTo(c *conn, send *skeleton.Event) bool {
+	return c.id == "" && did(send).Kind == model.Connect && reaches(c.address, did(send).Address) &&
+		c.again == send.From
+}
+
+// otherDoors lists the branches of a node in which a connect comes at another time: before or
+// after the close of a listener, or after the node listens again. The node takes either.
+func otherDoors(net *network, item skeleton.Item) (list []skeleton.Branch) {
+	script := item.Local.Events
+	for k := range script {
+		e, now := &script[k], did(&script[k])
+		if now.Kind != model.Connect {
+			continue
+		}
+		to := net.addresses[now.Address]
+		known := doorsAt(item.Arrivals, to, now.Address)
+		for i := range len(known) + 1 { // so many are before it
+			var last *skeleton.Arrival
+			var after, from = []skeleton.Name(nil), skeleton.Name{}
+			if i > 0 {
+				last = known[i-1]
+				after, from = last.After, last.Send.Name
+			}
+			before := withoutKnowing(script, e, item.Arrivals, known[i:])
+			if from == e.From || !happened(e.Past, before) || !happened(after, before) {
+				continue
+			}
+			event := connects(now.Conn, now.Address, to, last)
+			event.Name, event.Past = e.Name, e.Past
+			list = append(list, skeleton.Branch{Component: item.Component, Before: before, Event: &event})
+		}
+	}
+	return list
+}
+
+// withoutKnowing lists those events that can have happened before one of them, when nothing of
+// what is listed was known.
+func withoutKnowing(script []skeleton.Event, e *skeleton.Event, arrivals []skeleton.Arrival,
+	unknown []*skeleton.Arrival) (list []skeleton.Event) {
+	var left []*skeleton.Event
+	before := notAfter(script, e)
+	for i := range before {
+		f := &before[i]
+		if slices.ContainsFunc(unknown, func(a *skeleton.Arrival) bool {
+			return tells(f, arrivals, a, script)
+		}) {
+			left = append(left, f)
+		}
+	}
+	return slices.DeleteFunc(before, func(f skeleton.Event) bool {
+		return slices.ContainsFunc(left, func(g *skeleton.Event) bool {
+			return g.Name == f.Name || precedes(g, &f)
+		})
+	})
+}
+
+// withResets is a prefix in which every close of a listener resets the connections that wait
+// there.
+//
+// A connect that succeeds is before the close of its listener, and nothing is known to be before
+// that but what has come of the connect. So where the branch of such a connect is composed with a
+// skeleton, the other node may do things after the close that are not after the connect. If all
+// its events are in one order, the reset is the next one after the close, and what was there goes,
+// with all that came of it.
+func withResets(net *network, g skeleton.Global) skeleton.Global {
+	for c := 0; c < len(g); c++ {
+		if !net.ordered[c] {
+			continue
+		}
+		if k := missesReset(g[c].Events, g.Arrivals(c)); k >= 0 {
+			g = g.Until(c, g[c].Events[:k+1])
+			c = -1 // others may have others then
+		}
+	}
+	return g
+}
+
+// missesReset is the first close of a listener after which something else happens than the resets
+// of those that wait there; -1: there is none.
+func missesReset(events []skeleton.Event, arrivals []skeleton.Arrival) int {
+	again := map[string]skeleton.Name{} // the last listen that others can find out, by address
+	for k := range events {
+		e, d := &events[k], did(&events[k])
+		if !isDoor(e) {
+			continue
+		}
+		if d.Kind == model.Listen {
+			if again[d.Address] = (skeleton.Name{}); e.To == skeleton.Everybody {
+				again[d.Address] = e.Name
+			}
+			continue
+		}
+		l := &conn{address: d.Address, again: again[d.Address]}
+		var waiting []*skeleton.Event
+		for i := range arrivals {
+			a := &arrivals[i]
+			if comesTo(l, &a.Send) && happened(a.After, events[:k]) && !takes(events[:k], a.Send.Name) {
+				waiting = append(waiting, &a.Send)
+			}
+		}
+		slices.SortFunc(waiting, compareConnects)
+		for i, w := range waiting {
+			if k+1+i < len(events) && events[k+1+i].From != w.Name {
+				return k
+			}
+		}
+	}
+	return -1
+}

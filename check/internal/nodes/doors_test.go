@@ -1,0 +1,150 @@
+package nodes
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestClosedListener: what a connect comes to whose node has closed its listener, and the
+// connection if it was made before that. The client does not expect one of these.
+func TestClosedListener(t *testing.T) { testClosedListener(t, Config{}) }
+
+// TestClosedListenerInOrder: the same where the events of each node are in one order, as with
+// faults of the network. These ones never happen.
+func TestClosedListenerInOrder(t *testing.T) {
+	config := Config{}
+	config.Worker.Environment = sut.Environment{Faults: 1, FaultKinds: []string{"lost"}}
+	testClosedListener(t, config)
+}
+
+func testClosedListener(t *testing.T, config Config) {
+	t.Helper()
+	program := build(t, "./testdata/script")
+	for _, c := range []struct {
+		name           string
+		client, server []string
+		can            []string // of those that the client does not expect
+	}{
+		{"before or after", []string{"dial-not :7301"}, []string{"unlisten"}, []string{"made", "refused"}},
+		{"it knows by a message", []string{"read 1", "dial-not :7301"}, []string{"unlisten", "write x"},
+			[]string{"refused"}},
+		{"a message from before", []string{"read 1", "dial-not :7301"}, []string{"write x", "unlisten"},
+			[]string{"made", "refused"}},
+		{"it knows by the clock", []string{"sleep 1", "dial-not :7301"}, []string{"unlisten"},
+			[]string{"refused"}},
+		{"the end of the node", []string{"expect end", "dial-not :7301"}, nil, []string{"refused"}},
+		{"it listens again", []string{"dial-not :7301"}, []string{"unlisten", "listen :7301", "accept"},
+			[]string{"made", "refused"}},
+		{"it listens again, and accepts", []string{"redial :7301", "read-not"},
+			[]string{"unlisten", "listen :7301", "accept", "write x"}, []string{"data", "reset"}},
+		{"it is known to listen again", []string{"read 1", "dial-not :7301"},
+			[]string{"unlisten", "listen :7301", "write x", "accept"}, []string{"made"}},
+		{"not accepted", []string{"redial :7301", "read-not"}, []string{"unlisten", "sleep 1"},
+			[]string{"reset"}},
+		{"it listens elsewhere", []string{"dial-not :7301"}, []string{"unlisten", "listen :7302"},
+			[]string{"made", "refused"}},
+		{"it listens everywhere", []string{"dial-not :7301"}, []string{"unlisten", "everywhere :7301"},
+			[]string{"made", "refused"}},
+		// The events of a server to which a reset may come are in one order.
+		{"a reset may come to the server", []string{"read 1", "dial-not :7301"},
+			[]string{"write x", "unlisten", "write y"}, []string{"made", "refused"}},
+		{"it then does more", []string{"read 1", "dial-not :7301"},
+			[]string{"write x", "unlisten", "sleep 1", "write y"}, []string{"made", "refused"}},
+		{"such a server listens again", []string{"read 1", "dial-not :7301"},
+			[]string{"write x", "unlisten", "listen :7301", "write y", "accept"},
+			[]string{"made", "refused"}},
+		{"accepted", []string{"redial :7301", "read-not"}, []string{"accept", "unlisten", "write x"},
+			[]string{"data"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if can := unexpectedOf(t, config, program, c.client, c.server); !slices.Equal(can, c.can) {
+				t.Errorf("the client finds %q, want %q", can, c.can)
+			}
+		})
+	}
+}
+
+// unexpectedOf lists what the last step of a client can come to, each with a violation of a client
+// that does not expect it.
+func unexpectedOf(t *testing.T, config Config, program *sut.Program, steps, served []string,
+) (can []string) {
+	t.Helper()
+	all := []string{"made", "refused"}
+	last := len(steps) - 1
+	if steps[last] == "read-not" {
+		all = []string{"data", "end", "reset"}
+	}
+	for _, unexpected := range all {
+		client := append(slices.Clone(steps[:last]), steps[last]+" "+unexpected)
+		server := append([]string{"listen :7301"}, served...)
+		if steps[0] != "redial :7301" {
+			client, server = append([]string{"dial :7301"}, client...), slices.Insert(server, 1, "accept")
+		}
+		config.Nodes = scriptedNodes(program, client, server)
+		r, err := Run(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict == model.Unknown {
+			t.Fatalf("not %s: %s", unexpected, r.Reason)
+		}
+		if v := r.Violation(); v != nil {
+			can = append(can, unexpected)
+			again, err := Replay(t.Context(), programsOf(config.Nodes), throughFile(t, v.Recording), 3)
+			if err != nil || again.Violation == nil {
+				t.Errorf("not %s: %s; %+v, %v", unexpected, v.Unrecorded, again, err)
+			}
+		}
+	}
+	return can
+}
+
+// TestClosedListenersTogether: what random nodes with a listener that is closed come to in one
+// program over its loopback network, they come to as nodes, too.
+func TestClosedListenersTogether(t *testing.T) {
+	const most = 3000
+	program := build(t, "./testdata/script")
+	count := map[model.Verdict]int{}
+	for seed := uint64(0); count[model.Violated] < *systems/5; seed++ {
+		scripts := closingScripts(rand.New(rand.NewPCG(seed, 5)))
+		want, ended := runTogether(t, program, scripts, most)
+		if !ended {
+			continue
+		}
+		r, err := Run(t.Context(), Config{Executions: 20 * most, Nodes: randomNodes(program, scripts)})
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
+		}
+		if v := r.Violation(); v != nil && v.Recording == nil {
+			t.Fatalf("seed %d: all nodes together do not have it: %s\n%q", seed, v.Unrecorded, scripts)
+		}
+		if want == model.Violated && r.Verdict != want || r.Verdict == model.Unknown {
+			t.Fatalf("seed %d: as nodes %v (%s), together %v\n%q", seed, r.Verdict, r.Reason, want, scripts)
+		}
+		count[want]++
+	}
+	t.Log(count)
+}
+
+// closingScripts are random ones of a server that closes its listener, and of a client that
+// connects again.
+func closingScripts(r *rand.Rand) (scripts []string) {
+	for _, role := range []string{"serve c", "dial"} {
+		steps := map[string][]string{"serve c": {"v", "W", "r1"}, "dial": {"n", "R", "W"}}[role]
+		list := []string{role, steps[0]}
+		for range r.IntN(3) {
+			list = slices.Insert(list, 1+r.IntN(len(list)), steps[r.IntN(3)])
+		}
+		var not strings.Builder
+		for range 1 + r.IntN(2) {
+			not.WriteByte("frwe"[r.IntN(4)])
+		}
+		scripts = append(scripts, strings.Join(append(list, not.String()), " "))
+	}
+	return scripts
+}
