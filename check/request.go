@@ -28,7 +28,7 @@ type Request struct {
 	Config     configs.Config
 	Tags       []string // of the build; empty: those of GOFLAGS
 	Search     SearchRequest
-	Isolation  string // snapshot or fork
+	Isolation  string // snapshot, main or fork
 	Shrink     int    // see Options
 	Violations int    // see Options
 	Daemon     string // socket of a shared checkpoint daemon; empty: the check starts one of its own
@@ -113,10 +113,12 @@ func (r Request) options(before time.Duration) (Options, error) {
 	}
 	switch r.Isolation {
 	case "snapshot":
+	case "main":
+		o.Isolation = sut.FromMain
 	case "fork":
 		o.Isolation = sut.Fork
 	default:
-		return o, fmt.Errorf("--isolation %s: there is no such isolation: choose snapshot or fork",
+		return o, fmt.Errorf("--isolation %s: there is no such isolation: choose snapshot, main or fork",
 			r.Isolation)
 	}
 	o.Search, err = search.newSearch(config.Bounds, before)

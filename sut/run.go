@@ -21,6 +21,7 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 	}
 	w.process.Shared.Peers = flag(peers != nil)
 	defer w.processor.Share()()
+	ahead := w.places.begin(&w.process.Shared.Places, &s, peers)
 	w.process.Arm()
 	defer func() { w.process.Disarm() }() // it may be another process then
 	if err := w.process.Send(abi.CommandRun); err != nil {
@@ -36,10 +37,11 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 		}
 		switch answer {
 		case abi.AnswerRequest:
-			if err := w.exchange(peers); err != nil {
+			if err := w.exchange(ahead.over(peers)); err != nil {
 				return w.soFar(), err
 			}
 		case abi.AnswerEnd:
+			w.places.ended()
 			return w.finish()
 		default:
 			return nil, fmt.Errorf("the worker answered %q in an execution", answer)
@@ -146,6 +148,7 @@ func (w *Worker) finish() (*Log, error) {
 	if err := w.process.PutBackNewPages(); err != nil {
 		return nil, w.process.Explain(err)
 	}
+	w.places.end(w.process.Shared, w.process.Regions(), log, w.reader.same)
 	return log, nil
 }
 
@@ -161,6 +164,7 @@ func (w *Worker) log() (*Log, error) {
 	}
 	l.EarlyTimers = int(max(w.environment.EarlyTimers, uint64(w.process.Shared.Guide.EarlyTimers)))
 	l.Stdout, l.Stderr, err = w.process.TakeOutput()
+	l.From, l.Stdout, l.Stderr = w.places.splice(l.Stdout, l.Stderr)
 	l.Stdout, l.Replay = takeReplays(l.Stdout)
 	return l, err
 }
@@ -212,5 +216,6 @@ func (w *Worker) exchange(peers Peers) error {
 	if err != nil {
 		return err
 	}
+	w.places.exchanged(in, answer)
 	return w.reply(answer)
 }

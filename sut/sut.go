@@ -166,7 +166,10 @@ type Log struct {
 	EarlyTimers int
 	Stdout      []byte
 	Stderr      []byte
-	Details     *Details // nil: they were not wanted
+	// From is the choice at which the execution began, since all before was done by executions
+	// before it; 0: it began at main.main.
+	From    int
+	Details *Details // nil: they were not wanted
 	// Replay is the first schedule that the program has given to tandem.Replay; empty: none.
 	Replay string
 }

@@ -14,8 +14,11 @@ import (
 type Isolation uint8
 
 const (
-	Snapshot Isolation = iota // the memory is put back in place
-	Fork                      // every execution is a process of its own; slower, the cross-check
+	// Snapshot has the memory put back in place, to where the execution parts from the last one or,
+	// if nothing is kept near there, to main.
+	Snapshot Isolation = iota
+	Fork               // every execution is a process of its own; slower, the cross-check
+	FromMain           // the memory is put back in place, always to main
 )
 
 // Options of a worker.
@@ -28,6 +31,9 @@ type Options struct {
 	// that reaches the checker, before the worker is ended; 0: 30 s.
 	HangTimeout time.Duration
 	Environment Environment
+	// PlaceGap is how many transitions are at least between the places at which the state of the
+	// program is kept; 0: as many as are worth it. It is a matter of speed only.
+	PlaceGap int
 	// Processor tells workers apart that run at the same time, so that they spread over
 	// the processors: 1, 2, ...; 0: it does not matter.
 	Processor int
@@ -45,6 +51,7 @@ type Worker struct {
 	process     *process.Process
 	running     atomic.Pointer[process.Process] // for Interrupt
 	reader      logReader
+	places      places
 }
 
 // Start starts a worker.
@@ -79,6 +86,7 @@ func (w *Worker) launch() error {
 		return err
 	}
 	w.process = p
+	w.places = places{gap: w.options.PlaceGap, off: w.options.Isolation != Snapshot}
 	return nil
 }
 
@@ -87,6 +95,9 @@ func (w *Worker) Close() error {
 	w.process.Close()
 	return nil
 }
+
+// Forget has the next execution begin at main.main, even if it could begin where the last one was.
+func (w *Worker) Forget() { w.places.forget() }
 
 // Interrupt ends the process of a worker at once; a Run under way returns an
 // error. It may be called at any time, from any goroutine.

@@ -25,7 +25,7 @@ func valuesOf(flag string) []string {
 	case "scope", "scopes":
 		return configs.Scopes
 	case "isolation":
-		return []string{"snapshot", "fork"}
+		return []string{"snapshot", "main", "fork"}
 	case "races":
 		return []string{"direct", "main", "all", "off"}
 	case "violations":

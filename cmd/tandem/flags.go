@@ -23,7 +23,7 @@ type checkFlags struct {
 	file string
 	// search is how to search, with what only some searches have.
 	search check.SearchRequest
-	// isolation says how executions are kept apart: snapshot or fork.
+	// isolation says how executions are kept apart: snapshot, main or fork.
 	isolation string
 	// ckptd is the socket of a shared checkpoint daemon. Without it, a check starts its own.
 	ckptd string
@@ -97,7 +97,8 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 			"accesses to some objects), directed (where a violation seems nearest, by tandem.Estimate "+
 			"or by who is blocked)")
 	p.StringVar(&f.isolation, "isolation", "snapshot", "`way` to keep executions apart: snapshot "+
-		"(the memory is put back), fork (each has a process of its own)")
+		"(the memory is put back, to where an execution parts from the last one), main (always to the start "+
+		"of main), fork (each has a process of its own)")
 	p.Uint64Var(&f.search.Seed, "seed", 1, "seed, `n`, of a search by auto, random, pct, pos or surw")
 	p.IntVar(&f.search.PCTDepth, "pct-depth", 3,
 		"for pct: the depth, `n`, of the bugs to look for, that is how many orders of two operations "+

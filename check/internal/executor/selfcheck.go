@@ -10,10 +10,10 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// SelfCheck runs an execution twice more, in the same worker and in one that is kept apart in the
-// other way, and compares event by event and byte by byte. The peers are not asked again: answers
-// returns who gives their first answers. What is returned is a copy of the first log, which
-// outlives the others.
+// SelfCheck runs an execution twice more from main on, in the same worker and in one that is kept
+// apart in the other way, and compares event by event and byte by byte. The peers are not asked
+// again: answers returns who gives their first answers. What is returned is a copy of the first
+// log, which outlives the others.
 func (x *Executor) SelfCheck(s sut.Schedule, first *sut.Log, answers func() sut.Peers) (*sut.Log, error) {
 	// The worker reuses the memory of its log in the next run.
 	kept := *first
@@ -26,6 +26,7 @@ func (x *Executor) SelfCheck(s sut.Schedule, first *sut.Log, answers func() sut.
 		worker *sut.Worker
 		where  string
 	}{{x.worker, "the same process"}, {twin, "a process of its own"}} {
+		again.worker.Forget()
 		log, err := again.worker.Run(s, answers())
 		// An input that the first run did not have is an error with a log, which Difference
 		// explains.
@@ -33,12 +34,27 @@ func (x *Executor) SelfCheck(s sut.Schedule, first *sut.Log, answers func() sut.
 			return nil, fmt.Errorf("self-check in %s: %w", again.where, err)
 		}
 		if d := narrate.Difference(x.config.Program, &kept, log, err); d != "" {
+			if again.worker == x.worker && err == nil && kept.From > 0 && x.sameAgain(s, log, answers()) {
+				return nil, fmt.Errorf("internal error: an execution that began at choice %d, from a state "+
+					"of the program that was kept, differs from the same one from main on "+
+					"(--isolation main does without): %s", kept.From, d)
+			}
 			return nil, fmt.Errorf("the program is not deterministic: something reaches it that is not "+
 				"controlled. "+
 				"A schedule, run again in %s, differs: %s", again.where, d)
 		}
 	}
 	return &kept, nil
+}
+
+// sameAgain reports whether a schedule that was run from main on does the same when it is run so
+// once more.
+func (x *Executor) sameAgain(s sut.Schedule, log *sut.Log, peers sut.Peers) bool {
+	first := *log
+	first.Events = append([]sut.Event(nil), log.Events...)
+	x.worker.Forget()
+	again, err := x.worker.Run(s, peers)
+	return err == nil && narrate.Difference(x.config.Program, &first, again, nil) == ""
 }
 
 // otherWorker returns the worker for self-checks, which isolates its executions in the way that the

@@ -1,10 +1,10 @@
 // Package abi is the binary interface between the checker and the programs that it controls: the
 // memory that both map, and the bytes that they exchange through two pipes.
 //
-// The files shared.go, guide.go, environment.go and detail.go are compiled three times: here,
-// for the checker, and into packages runtime and syscall of the patched distribution, where all
-// names begin with a small letter (see package overlay). They must import nothing and hold plain
-// data only.
+// The files shared.go, guide.go, environment.go, detail.go and place.go are compiled three times:
+// here, for the checker, and into packages runtime and syscall of the patched distribution, where
+// all names begin with a small letter (see package overlay). They must import nothing and hold
+// plain data only.
 package abi
 
 // Limits of one execution. A worker that reaches one ends the execution with
@@ -378,7 +378,6 @@ type Shared struct {
 
 	// Set by the worker.
 	Context       [4]uint64 // stack, frame and program counter of the snapshot
-	FirstFD       uint64    // descriptors from here on belong to an execution
 	Mappings      uint64
 	Mapping       [MaxMappings]Region
 	Faults        uint64 // minor faults of the process so far
@@ -400,6 +399,8 @@ type Shared struct {
 	// An exchange.
 	Exchange ExchangeHeader
 	Data     [ExchangeBytes]byte
+
+	Places SharedPlaces
 
 	Record [MaxRecords]Record
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -30,13 +31,17 @@ type pageTable struct {
 	saved  map[uint64]uint64 // the pages of the snapshot, and where their copies are
 	// The pages of the region table, and where their copies are; 0: they were zero.
 	written map[uint64]uint64
-	faults  uint64 // page faults of the worker at the last scan
+	beside  [abi.MaxTables]abi.Region // memory that stays as it is when all else is put back
+	tables  map[uint64]uint64         // the written pages of that
+	faults  uint64                    // page faults of the worker at the last scan
+	changes int                       // of the region table
 }
 
 // newPageTable is the table of a process of which nothing was saved yet. Its faults are counted
 // from zero, so the first execution is always looked at.
 func newPageTable(pid int, s *abi.Shared) *pageTable {
-	return &pageTable{pid: pid, shared: s, saved: map[uint64]uint64{}, written: map[uint64]uint64{}}
+	return &pageTable{pid: pid, shared: s, saved: map[uint64]uint64{}, written: map[uint64]uint64{},
+		tables: map[uint64]uint64{}}
 }
 
 // mapping is a writable private mapping of a process.
@@ -58,6 +63,7 @@ const (
 // zero, and are put back by dropping them.
 func (t *pageTable) snapshot() error {
 	at := t.shared.Backup
+	t.beside = t.shared.Places.Table
 	all := map[uint64]uint64{}
 	err := t.look(func(m mapping, page, entry uint64) error {
 		if entry&(pagePresent|pageSwapped) == 0 && !m.file {
@@ -82,19 +88,45 @@ func (t *pageTable) snapshot() error {
 // were any. A page that is in memory and of the worker alone was written, unless it is still that
 // of its file. One that was swapped out may have been.
 func (t *pageTable) scan() (added bool, err error) {
-	err = t.look(func(_ mapping, page, entry uint64) error {
-		isWritten := entry&pageSwapped != 0 ||
-			entry&(pagePresent|pageExclusive|pageOfFile) == pagePresent|pageExclusive
-		if _, known := t.written[page]; isWritten && !known {
-			t.written[page] = t.saved[page]
-			added = true
+	see := func(written map[uint64]uint64) func(mapping, uint64, uint64) error {
+		return func(_ mapping, page, entry uint64) error {
+			isWritten := entry&pageSwapped != 0 ||
+				entry&(pagePresent|pageExclusive|pageOfFile) == pagePresent|pageExclusive
+			if _, known := written[page]; isWritten && !known {
+				written[page] = t.saved[page] // of a page of a table nothing is
+				added = true
+			}
+			return nil
 		}
-		return nil
-	})
+	}
+	if err = t.look(see(t.written)); err == nil {
+		err = t.lookAtTables(see(t.tables))
+	}
 	if err != nil || !added {
 		return added, err
 	}
-	return true, t.fill(t.written)
+	// The regions of the program come first: those alone are put back at main.
+	if err := t.fill(t.written); err != nil {
+		return true, err
+	}
+	t.addTables()
+	return true, nil
+}
+
+// addTables puts the pages of tables behind those of the program, if there is room, and says how
+// much memory a place of the program takes. Without room there are no places.
+func (t *pageTable) addTables() {
+	s := t.shared
+	regions := joinPages(slices.Sorted(maps.Keys(t.tables)), t.tables, 0)
+	s.Places.Tables, s.Places.SlotBytes = uint64(len(regions)), 0
+	if s.Regions+s.Places.Tables > abi.MaxRegions {
+		s.Places.Tables, s.Places.SlotBytes = 0, math.MaxInt64
+		return
+	}
+	copy(s.Region[s.Regions:], regions)
+	for _, r := range s.Region[:s.Regions+s.Places.Tables] {
+		s.Places.SlotBytes += r.Length
+	}
 }
 
 // fill makes the region table of pages. If they are in too many pieces, pages between them that
@@ -106,6 +138,7 @@ func (t *pageTable) fill(pages map[uint64]uint64) error {
 		regions := joinPages(sorted, pages, gap)
 		if len(regions) <= abi.MaxRegions {
 			t.shared.Regions = uint64(copy(t.shared.Region[:], regions))
+			t.changes++
 			return nil
 		}
 	}
@@ -148,11 +181,48 @@ func (t *pageTable) look(see func(m mapping, page, entry uint64) error) error {
 	}
 	defer pagemap.Close()
 	for _, m := range mappings {
-		if err := lookAt(pagemap, m, see); err != nil {
+		for _, part := range without(m, t.beside[:]) {
+			if err := lookAt(pagemap, part, see); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lookAtTables is look for the tables of the worker, as far as they are in use.
+func (t *pageTable) lookAtTables(see func(m mapping, page, entry uint64) error) error {
+	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", t.pid))
+	if err != nil {
+		return fmt.Errorf("reading the worker's page table: %w", err)
+	}
+	defer pagemap.Close()
+	for i, table := range t.beside {
+		used := min(t.shared.Places.Table[i].Saved, table.Length) &^ (pageSize - 1)
+		if err := lookAt(pagemap, mapping{from: table.Address, to: table.Address + used}, see); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// without is a mapping without what is in it of tables, which have a huge address space.
+func without(m mapping, tables []abi.Region) []mapping {
+	parts := []mapping{m}
+	for _, t := range tables {
+		from, to := t.Address, t.Address+t.Length
+		last := parts
+		parts = nil
+		for _, p := range last {
+			if before := (mapping{p.from, min(p.to, from), p.file}); before.from < before.to {
+				parts = append(parts, before)
+			}
+			if after := (mapping{max(p.from, to), p.to, p.file}); after.from < after.to {
+				parts = append(parts, after)
+			}
+		}
+	}
+	return parts
 }
 
 // lookAt shows every page of a mapping to a function. The page map has 8 bytes for each page. It is

@@ -143,3 +143,59 @@ func TestFill(t *testing.T) {
 		t.Errorf("%d regions, error %v", s.Regions, err)
 	}
 }
+
+// TestWithoutTables: what is left of a mapping is all of it that is in no table.
+func TestWithoutTables(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var tables []abi.Region
+		isTable := [64]bool{}
+		for range random.IntN(4) {
+			from := random.IntN(60)
+			to := from + random.IntN(64-from)
+			tables = append(tables, abi.Region{Address: uint64(from), Length: uint64(to - from)})
+			for i := from; i < to; i++ {
+				isTable[i] = true
+			}
+		}
+		m := mapping{from: uint64(random.IntN(60)), file: random.IntN(2) == 0}
+		m.to = m.from + 1 + uint64(random.IntN(int(63-m.from)))
+		left := [64]bool{}
+		for _, part := range without(m, tables) {
+			if part.file != m.file || part.from >= part.to {
+				t.Fatalf("%v without %v has %v", m, tables, part)
+			}
+			for i := part.from; i < part.to; i++ {
+				left[i] = true
+			}
+		}
+		for i, got := range left {
+			if want := uint64(i) >= m.from && uint64(i) < m.to && !isTable[i]; got != want {
+				t.Fatalf("%v without %v: %d: %v, want %v", m, tables, i, got, want)
+			}
+		}
+	}
+}
+
+// TestAddTables: the pages of tables follow those of the program, and a place takes all of them; if
+// there are too many pieces, there are no places.
+func TestAddTables(t *testing.T) {
+	s := sharedMemory(t)
+	table := newPageTable(0, s)
+	if err := table.fill(map[uint64]uint64{pageSize: 0, 2 * pageSize: 0, 9 * pageSize: 0}); err != nil {
+		t.Fatal(err)
+	}
+	table.tables = map[uint64]uint64{100 * pageSize: 0, 101 * pageSize: 0}
+	table.addTables()
+	if s.Regions != 2 || s.Places.Tables != 1 || s.Places.SlotBytes != 5*pageSize ||
+		s.Region[2] != (abi.Region{Address: 100 * pageSize, Length: 2 * pageSize}) {
+		t.Errorf("%d regions, %d of tables, %d bytes: %v", s.Regions, s.Places.Tables, s.Places.SlotBytes,
+			s.Region[:3])
+	}
+	for i := range uint64(abi.MaxRegions) {
+		table.tables[(1000+2*i)*pageSize] = 0
+	}
+	if table.addTables(); s.Regions != 2 || s.Places.Tables != 0 || s.Places.SlotBytes < abi.PlaceBytes {
+		t.Errorf("%d regions, %d of tables, %d bytes", s.Regions, s.Places.Tables, s.Places.SlotBytes)
+	}
+}

@@ -219,7 +219,7 @@ func (p *Process) PutBackNewPages() error {
 		if err != nil {
 			return p.orGone(err)
 		}
-		if !added {
+		if !added || p.Shared.Places.Resting != 0 { // then all is put back when the next one begins
 			return nil
 		}
 		if err := p.Send(abi.CommandPutBack); err != nil {
@@ -230,6 +230,15 @@ func (p *Process) PutBackNewPages() error {
 		}
 	}
 	return nil
+}
+
+// Regions says how often the table of the pages that are put back has changed. Places that were
+// kept before lack some pages.
+func (p *Process) Regions() int {
+	if p.pages == nil {
+		return 0
+	}
+	return p.pages.changes
 }
 
 // orGone is the error, or that the process has ended, if that explains it. A process that ends

@@ -427,6 +427,8 @@ func editSyscalls(e *editor) {
 	e.enter("Syscall", fmt.Sprintf(hook, "0, 0, 0"))
 	e.enter("Syscall6", fmt.Sprintf(hook, "a4, a5, a6"))
 	e.enter("RawSyscall", fmt.Sprintf(hook, "0, 0, 0"))
+	e.enter("RawSyscall6", "if r1, r2, e, ok := tandemKernel(trap, a1, a2, a3, a4, a5, a6); ok { "+
+		"return r1, r2, Errno(e) }")
 	for _, f := range []string{"AllThreadsSyscall", "AllThreadsSyscall6"} {
 		e.enter(f, `if tandemIsOn() { tandemRefuseCall("changing the process that the program runs in") }`)
 	}

@@ -14,15 +14,17 @@ TEXT ·tandemSaveContext(SB),NOSPLIT|NOFRAME,$0-16
 	MOVQ	$0, ret+8(FP)
 	RET
 
-// func tandemRestore(context *[4]uint64, regions *region, n uint64)
+// func tandemRestore(context *[4]uint64, regions *region, n uint64, copies uintptr)
 //
-// Puts the saved pages back and returns from tandemSaveContext. It uses no stack: the
+// Puts the saved pages back and returns from tandemSaveContext. The copies are where the regions
+// say or, if copies is not 0, there, one after the other. It uses no stack: the
 // stack that it runs on is among the pages. Most of what is in them has not changed; that
 // is read, which is faster than writing it.
-TEXT ·tandemRestore(SB),NOSPLIT|NOFRAME,$0-24
+TEXT ·tandemRestore(SB),NOSPLIT|NOFRAME,$0-32
 	MOVQ	context+0(FP), R12
 	MOVQ	regions+8(FP), R15
 	MOVQ	n+16(FP), R13
+	MOVQ	copies+24(FP), R10
 	MOVBLZX	internal∕cpu·X86+const_offsetX86HasAVX2(SB), R11
 	CLD
 loop:
@@ -31,6 +33,8 @@ loop:
 	MOVQ	0(R15), DI
 	MOVQ	8(R15), CX
 	MOVQ	16(R15), SI
+	TESTQ	R10, R10
+	CMOVQNE	R10, SI
 	TESTL	R11, R11
 	JEQ	plain
 	TESTQ	SI, SI
@@ -76,6 +80,8 @@ plainZeros:
 	XORL	AX, AX
 	REP; STOSQ
 next:
+	TESTQ	R10, R10
+	CMOVQNE	SI, R10
 	ADDQ	$24, R15
 	SUBQ	$1, R13
 	JMP	loop

@@ -35,8 +35,7 @@ var tandemBirths struct {
 func tandemMapBirths() {
 	b := &tandemBirths
 	b.executions = (*uint64)(tandemMap(unsafe.Sizeof(*b.executions), mapSharedAnonymous, -1))
-	b.table = uintptr(tandemMap(tandemHeapLimit/tandemMinObject*unsafe.Sizeof(tandemBirth{}),
-		mapSharedAnonymous, -1))
+	b.table = tandemTable(tandemHeapLimit / tandemMinObject * unsafe.Sizeof(tandemBirth{}))
 }
 
 // tandemBirthsNewExecution begins an execution.

@@ -83,6 +83,9 @@ func tandemExchange(
 	default:
 		tandemPeersHeard()
 	}
+	if kind != exchangeMore {
+		sh.places.exchanges++
+	}
 	sh.exchange.length = uint32(copy(sh.data[:], p))
 	c := byte(answerRequest)
 	linux.Syscall6(tandemWrite, answerFD, uintptr(unsafe.Pointer(&c)), 1, 0, 0, 0)

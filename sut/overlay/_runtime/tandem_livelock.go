@@ -169,6 +169,7 @@ func tandemMapState() {
 
 // tandemNoteState notes the present state. It reports whether there was enough room.
 func tandemNoteState() bool {
+	tandemKeepNone() // what is noted is in no place
 	heap := getg().m.p.ptr().timers.heap
 	*tandemState = tandemStateHead{used: unsafe.Sizeof(tandemStateHead{}), alive: tandemAlive(),
 		now: tandem.now, timers: tandemHashTimers(), heapLength: len(heap),

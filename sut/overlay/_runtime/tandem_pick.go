@@ -8,6 +8,7 @@ package runtime
 // point, and reports whether that was the one to be picked.
 func tandemStays(gp *g) bool {
 	pp := getg().m.p.ptr()
+	tandemPass() // nothing has been decided yet
 	if tandem.owner != 0 || gp.bubble != nil || !runqempty(pp) || !sched.runq.empty() ||
 		tandemTimerFires(pp) || !tandemForeseeable() {
 		return false
@@ -40,8 +41,10 @@ func tandemForeseeable() bool {
 		(tandem.position < sh.prefixLength || sh.guide.picks|sh.guide.holds == 0)
 }
 
-// tandemForeseen is the goroutine that is to be picked, if that can be told.
+// tandemForeseen is the goroutine that is to be picked, if that can be told. It comes first when
+// a goroutine is picked.
 func tandemForeseen() *g {
+	tandemPass()
 	if !tandemForeseeable() {
 		return nil
 	}

@@ -105,10 +105,17 @@ func tandemRaceMap() {
 	m := &firstmoduledata
 	raceDataFrom = min(m.noptrdata, m.data, m.noptrbss, m.bss) &^ 7
 	raceDataSize = max(m.enoptrdata, m.edata, m.enoptrbss, m.ebss) - raceDataFrom
-	const flags = mapSharedAnonymous // no part of the snapshot
-	raceHeapShadow = uintptr(tandemMap(2*raceHeapLimit, flags, -1))
-	raceDataShadow = uintptr(tandemMap(2*(raceDataSize+8), flags, -1))
-	raceMemory = uintptr(tandemMap(unsafe.Sizeof(raceState{}), flags, -1))
+	raceHeapShadow = tandemTable(2 * raceHeapLimit)
+	raceDataShadow = tandemTable(2 * (raceDataSize + 8))
+	raceMemory = tandemTable(unsafe.Sizeof(raceState{}))
+}
+
+// tandemNoteRaceTables notes how much of the detector's memory is in use, with a heap of so many
+// bytes.
+func tandemNoteRaceTables(heap uintptr) {
+	tandemUses(raceHeapShadow, 2*(tandemBirths.heap+heap-raceHeapStart))
+	tandemUses(raceDataShadow, 2*(raceDataSize+8))
+	tandemUses(raceMemory, unsafe.Sizeof(raceState{}))
 }
 
 // tandemRaceNewExecution begins an execution: all that has happened precedes it.

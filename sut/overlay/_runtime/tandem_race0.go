@@ -9,6 +9,8 @@ import "unsafe"
 func tandemRaceMap()          { throw("race") }
 func tandemRaceNewExecution() { throw("race") }
 
+func tandemNoteRaceTables(heap uintptr) { throw("race") }
+
 func tandemRaceTouch(gp *g, object uint64, kind uint8) { throw("race") }
 
 func tandemAtomic(addr unsafe.Pointer, kind uint8) { throw("race") }

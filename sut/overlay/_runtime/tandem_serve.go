@@ -26,7 +26,7 @@ const (
 )
 
 func tandemSaveContext(context *[4]uint64) int64
-func tandemRestore(context *[4]uint64, regions *region, n uint64)
+func tandemRestore(context *[4]uint64, regions *region, n uint64, copies uintptr)
 
 // exit0 ends the process. It is the assembly function that was exit.
 func exit0(code int32)
@@ -61,7 +61,7 @@ func tandemServe() {
 	sh := tandem.sh
 	n, _, _ := linux.Syscall6(tandemFcntl, 2, 0 /* F_DUPFD */, answerFD+1, 0, 0, 0)
 	linux.Syscall6(tandemCloseRange, n, n, 0, 0, 0, 0)
-	sh.firstFD = uint64(n)
+	sh.places.firstFD = uint64(n)
 	tandemMapBirths()
 	tandemMapState()
 	if raceenabled {
@@ -75,6 +75,7 @@ func tandemServe() {
 			tandemOwnCode()
 		}
 		sh.backup = uint64(uintptr(tandemMap(uintptr(sh.backupBytes), mapSharedAnonymous, -1)))
+		sh.places.area = uint64(uintptr(tandemMap(placeBytes, mapSharedAnonymous, -1)))
 		systemstack(tandemLoop)
 	}
 	tandemStart()
@@ -106,6 +107,7 @@ func tandemStart() {
 	// The first transition begins here, and the schedule may prescribe it.
 	sh := tandem.sh
 	sh.steps = 1
+	sh.places.exchanges, sh.places.changes, sh.places.printed = 0, 0, [2]uint64{}
 	if sh.prefixLength > 0 && sh.prefix[0].goroutine != 1 {
 		systemstack(func() { tandemEnd(outcomeDiverged) })
 	}
@@ -146,8 +148,9 @@ func tandemCommand() byte {
 	}
 }
 
-// tandemLoop runs on the system stack. Every execution ends by a jump to the
-// place where its context was saved, with the memory as it was then.
+// tandemLoop runs on the system stack. It returns when an execution begins at main.main. It is
+// jumped to where its context was saved, with the memory as it was then: before such an execution,
+// if that has been commanded, or else after one.
 //
 //go:noinline
 func tandemLoop() {
@@ -158,10 +161,12 @@ func tandemLoop() {
 			0)
 	}
 	sh.mappings = 0
-	linux.Syscall6(tandemCloseRange, uintptr(sh.firstFD), 0x7fffffff, 0, 0, 0, 0)
-	var usage [18]int64
-	linux.Syscall6(tandemGetrusage, 0, uintptr(unsafe.Pointer(&usage)), 0, 0, 0, 0)
-	sh.faults = uint64(usage[8])
+	linux.Syscall6(tandemCloseRange, uintptr(sh.places.firstFD), 0x7fffffff, 0, 0, 0, 0)
+	if sh.places.resting != 0 {
+		sh.places.resting = 0
+		return
+	}
+	sh.faults = tandemMinorFaults()
 	answer := byte(answerEnd)
 	if sh.taken == 0 {
 		answer = answerReady
@@ -177,9 +182,13 @@ func tandemLoop() {
 			sh.taken = 1
 			tandemAnswer(answerReady)
 		case commandPutBack:
-			tandemGoBack()
+			tandemGoToMain()
 		case commandRun:
-			return
+			if sh.places.resume == 0 {
+				tandemBegin()
+				return
+			}
+			tandemGoBack()
 		}
 	}
 }
@@ -257,11 +266,7 @@ func tandemEnd(outcome uint32) {
 	if tandem.fork {
 		exit0(0)
 	}
-	systemstack(tandemGoBack)
-}
-
-func tandemGoBack() {
-	tandemRestore(&tandem.sh.context, &tandem.sh.region[0], tandem.sh.regions)
+	systemstack(tandemRest)
 }
 
 // tandemRecordPending logs the operations at which goroutines were parked.

@@ -34,6 +34,9 @@ func tandemDisturb()
 //go:linkname tandemDetailPrinted
 func tandemDetailPrinted(fd int, bytes int64)
 
+//go:linkname tandemKernel
+func tandemKernel(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2, e uintptr, done bool)
+
 //go:linkname tandemEndSingleAccess
 func tandemEndSingleAccess()
 
