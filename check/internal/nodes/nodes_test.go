@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,6 +59,45 @@ func TestAccumulator(t *testing.T) {
 	}
 	if sum != 18 || len(r.Traces) != r.Counts.Skeletons {
 		t.Errorf("the products of %v are %d", r.Traces, sum)
+	}
+}
+
+// TestPhilosophers: at a round table in parts, each fork is taken in one of two orders, and a circle
+// of waiting is the same order everywhere. If the last philosopher is wary, both circles are cut;
+// else one of them is a deadlock.
+func TestPhilosophers(t *testing.T) {
+	program := build(t, "./philosophers/table")
+	table := func(parts, seats int, wary bool) Config {
+		address := func(part int) string { return fmt.Sprintf("127.0.0.1:%d", 7001+part%parts) }
+		var c Config
+		for part := range parts {
+			args := []string{"-seats", strconv.Itoa(seats), "-listen", address(part), "-left",
+				address(part + parts - 1)}
+			if wary && part == parts-1 {
+				args = append(args, "-wary")
+			}
+			c.Nodes = append(c.Nodes, Node{Name: "part " + strconv.Itoa(part+1), Program: program,
+				Listen: address(part), Args: args})
+		}
+		return c
+	}
+	for _, size := range [][2]int{{2, 1}, {2, 2}, {2, 3}, {3, 1}} {
+		r, err := Run(t.Context(), table(size[0], size[1], true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := float64(int(1)<<(size[0]*size[1]) - 2)
+		if r.Verdict != model.Holds || r.Counts.GlobalTraces != want {
+			t.Errorf("%d parts with %d seats: %v (%s), %+v; want %v executions of all", size[0], size[1],
+				r.Verdict, r.Reason, r.Counts, want)
+		}
+	}
+	r, err := Run(t.Context(), table(2, 2, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Violations) != 1 || r.Violations[0].Outcome != model.Deadlock {
+		t.Errorf("%v: %+v; want a deadlock", r.Verdict, r.Violations)
 	}
 }
 
