@@ -45,13 +45,14 @@ func TestWorkers(t *testing.T) {
 // TestWorkersOnClassics does so with searches that have work for several workers.
 func TestWorkersOnClassics(t *testing.T) {
 	p := buildExample(t, "classics")
+	ahead := 0 // of one alone it may be nothing, where the machine has much else to do
 	for _, test := range [][]string{{"lastzero", "7"}, {"filesystem", "21"}, {"indexer", "13"}} {
 		t.Run(test[0], func(t *testing.T) {
-			o := Options{Program: p, Package: "classics", Args: test}
-			if ahead := sameWithWorkers(t, o, dporSearch); ahead == 0 {
-				t.Error("nothing was run ahead")
-			}
+			ahead += sameWithWorkers(t, Options{Program: p, Package: "classics", Args: test}, dporSearch)
 		})
+	}
+	if ahead == 0 {
+		t.Error("nothing was run ahead")
 	}
 }
 

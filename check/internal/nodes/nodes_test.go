@@ -62,9 +62,9 @@ func TestAccumulator(t *testing.T) {
 	}
 }
 
-// TestPhilosophers: at a round table in parts, each fork is taken in one of two orders, and a circle
-// of waiting is the same order everywhere. If the last philosopher is wary, both circles are cut;
-// else one of them is a deadlock.
+// TestPhilosophers: at a round table in parts, each fork is taken in one of two orders, and a
+// circle of waiting is the same order everywhere. If the last philosopher is wary, both circles are
+// cut; else one of them is a deadlock.
 func TestPhilosophers(t *testing.T) {
 	program := build(t, "./philosophers/table")
 	table := func(parts, seats int, wary bool) Config {
