@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"reflect"
 	"slices"
 	"time"
 
@@ -71,13 +70,13 @@ func isPlain(s *Schedule) bool {
 }
 
 // begin prepares an execution: where it begins, and which places it is to keep. It gives the inputs
-// to the peers that the execution will not give, and returns the answers that it is yet to ask for.
-func (p *places) begin(sh *abi.SharedPlaces, s *Schedule, peers Peers) *ahead {
+// to the peers that the execution will not give, and returns who answers the others.
+func (p *places) begin(sh *abi.SharedPlaces, s *Schedule, peers Peers) Peers {
 	sh.Resume, sh.Keeps, sh.Active, sh.At, sh.Next = 0, 0, 0, 0, abi.NoPosition
 	p.from = kept{}
 	if p.off || !isPlain(s) {
 		p.forget()
-		return nil
+		return peers
 	}
 	like := alike{s.WantEnabled, s.WantLeaks, peers != nil, s.Steps, s.Rounds, s.EarlyTimers,
 		limit(s.Preemptions), limit(s.Delays)}
@@ -88,7 +87,7 @@ func (p *places) begin(sh *abi.SharedPlaces, s *Schedule, peers Peers) *ahead {
 	branch := p.common(s)
 	// Places behind the branch are on a path that is left for good: a search goes deep first.
 	p.kept = p.kept[:placing.Before(len(p.kept), branch, p.position)]
-	answers := p.again(peers)
+	peers = p.again(peers)
 	from := 0
 	if n := len(p.kept); n > 0 {
 		p.from = p.kept[n-1]
@@ -98,7 +97,7 @@ func (p *places) begin(sh *abi.SharedPlaces, s *Schedule, peers Peers) *ahead {
 	p.want(sh, from, branch)
 	sh.Active = flag(len(p.kept)+len(p.wanted) > 0)
 	p.began = time.Now()
-	return answers
+	return peers
 }
 
 // position is that of a place that is kept.
@@ -235,23 +234,20 @@ func (p *places) exchanged(in model.Input, answer model.Answer) {
 		return
 	}
 	in.Data = bytes.Clone(in.Data)
-	answer.Opened, answer.Ended = slices.Clone(answer.Opened), slices.Clone(answer.Ended)
-	answer.Touched, answer.Deliveries = slices.Clone(answer.Touched), slices.Clone(answer.Deliveries)
-	for i := range answer.Deliveries {
-		answer.Deliveries[i].Data = bytes.Clone(answer.Deliveries[i].Data)
-	}
+	answer.Reaction, answer.Touched = answer.Reaction.Clone(), slices.Clone(answer.Touched)
 	p.exchanges = append(p.exchanges, exchanged{in: in, answer: answer})
 }
 
 // again gives the peers the inputs before the last place once more. If an answer is another one, no
-// place behind it counts. It returns the answers that the execution has yet to ask for.
-func (p *places) again(peers Peers) *ahead {
+// place behind it counts. It returns peers that first give the answers that the execution has yet
+// to ask for.
+func (p *places) again(peers Peers) Peers {
 	asked := []exchanged{}
 	for n := len(p.kept); n > 0 && len(asked) < int(p.kept[n-1].Exchanges); {
 		x := &p.exchanges[len(asked)]
 		answer, err := peers.Exchange(x.in)
 		asked = append(asked, exchanged{in: x.in, answer: answer, err: err})
-		if err == nil && reflect.DeepEqual(normal(answer), normal(x.answer)) {
+		if err == nil && answer.Equal(x.answer) {
 			continue
 		}
 		for n > 0 && int(p.kept[n-1].Exchanges) >= len(asked) {
@@ -265,51 +261,22 @@ func (p *places) again(peers Peers) *ahead {
 		before = int(p.kept[n-1].Exchanges)
 	}
 	if len(asked) == before {
-		return nil
+		return peers
 	}
-	return &ahead{answers: asked[before:]}
+	return &ahead{answers: asked[before:], peers: peers}
 }
 
-// normal is an answer in which empty lists are none.
-func normal(a model.Answer) model.Answer {
-	if len(a.Opened) == 0 {
-		a.Opened = nil
-	}
-	if len(a.Ended) == 0 {
-		a.Ended = nil
-	}
-	if len(a.Touched) == 0 {
-		a.Touched = nil
-	}
-	if len(a.Deliveries) == 0 {
-		a.Deliveries = nil
-	}
-	a.Deliveries = slices.Clone(a.Deliveries)
-	for i := range a.Deliveries {
-		if len(a.Deliveries[i].Data) == 0 {
-			a.Deliveries[i].Data = nil
-		}
-	}
-	return a
-}
-
-// ahead are answers of the peers to inputs that the execution is about to give.
+// ahead are peers that were given some inputs before the execution gives them.
 type ahead struct {
 	answers []exchanged
 	peers   Peers
 }
 
-// over are peers that give these answers first. A nil ahead has none.
-func (a *ahead) over(peers Peers) Peers {
-	if a == nil || len(a.answers) == 0 {
-		return peers
-	}
-	a.peers = peers
-	return a
-}
-
 // Exchange implements Peers.
 func (a *ahead) Exchange(in model.Input) (model.Answer, error) {
+	if len(a.answers) == 0 {
+		return a.peers.Exchange(in)
+	}
 	x := a.answers[0]
 	a.answers = a.answers[1:]
 	if x.in.Kind != in.Kind || x.in.Name != in.Name || !bytes.Equal(x.in.Data, in.Data) {

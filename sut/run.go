@@ -21,7 +21,7 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 	}
 	w.process.Shared.Peers = flag(peers != nil)
 	defer w.processor.Share()()
-	ahead := w.places.begin(&w.process.Shared.Places, &s, peers)
+	peers = w.places.begin(&w.process.Shared.Places, &s, peers)
 	w.process.Arm()
 	defer func() { w.process.Disarm() }() // it may be another process then
 	if err := w.process.Send(abi.CommandRun); err != nil {
@@ -37,7 +37,7 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 		}
 		switch answer {
 		case abi.AnswerRequest:
-			if err := w.exchange(ahead.over(peers)); err != nil {
+			if err := w.exchange(peers); err != nil {
 				return w.soFar(), err
 			}
 		case abi.AnswerEnd:

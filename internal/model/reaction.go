@@ -112,6 +112,13 @@ type Answer struct {
 	Failure string
 }
 
+// Equal reports whether two answers are the same. Their reactions are in their normal form.
+func (a Answer) Equal(other Answer) bool {
+	return a.Reaction.Equal(other.Reaction) && a.Conn == other.Conn && a.First == other.First &&
+		a.Clients == other.Clients && a.Again == other.Again && a.Failure == other.Failure &&
+		slices.Equal(a.Touched, other.Touched)
+}
+
 // String shows the reaction on one line; long data is cut short.
 func (r Reaction) String() string {
 	var parts []string

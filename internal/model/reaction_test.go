@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -185,6 +186,31 @@ func TestTexts(t *testing.T) {
 	for _, text := range []string{"jump", Kind(0).String(), Kinds.String(), "open", ends.String()} {
 		if kind.UnmarshalText([]byte(text)) == nil || end.UnmarshalText([]byte(text)) == nil {
 			t.Errorf("%q, which is no kind and no end, is read as %v and %v", text, kind, end)
+		}
+	}
+}
+
+// TestAnswersDiffer: answers that differ in any field are not equal.
+func TestAnswersDiffer(t *testing.T) {
+	full := func() Answer {
+		return Answer{Reaction: Reaction{Refused: 1, Opened: []int{1}, Deliveries: []Delivery{{Conn: 1}},
+			Ended: []Ending{{Peer: 1}}, Time: Time{Passed: 1}}, Conn: 1, First: 1, Clients: 1, Again: true,
+			Touched: []Touch{{Object: 1}}, Failure: "1"}
+	}
+	if !full().Equal(full()) {
+		t.Error("an answer differs from itself")
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[Answer](), reflect.TypeFor[Reaction]()} {
+		for i := range of.NumField() {
+			field := of.Field(i)
+			other := full()
+			in := reflect.ValueOf(&other).Elem().FieldByName(field.Name)
+			if in.IsZero() {
+				t.Errorf("field %s is not in the answer of this test", field.Name)
+			}
+			if in.SetZero(); full().Equal(other) {
+				t.Errorf("answers that differ in field %s are equal", field.Name)
+			}
 		}
 	}
 }
