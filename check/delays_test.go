@@ -152,8 +152,9 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// ordered are scripts, each of a connection, with servers that answer late.
-type ordered struct {
+// orderOfDelays are scripts, each of a connection, whose answers come late, and the orders that are
+// possible.
+type orderOfDelays struct {
 	server   string
 	scripts  []string
 	deadline time.Duration
@@ -166,7 +167,7 @@ type ordered struct {
 // a timer ended too early does not count.
 func TestOrderOfDelays(t *testing.T) {
 	x := newDelayTest(t)
-	tests := []ordered{
+	tests := []orderOfDelays{
 		{"virtual", []string{"s400", "e80"}, 0, []string{"[1.0 0.0]"}},
 		{"virtual", []string{"c100", "n100"}, 0, []string{"[0.0 1.0]", "[1.0 0.0]"}},
 		{"virtual", []string{"p400", "n80"}, 240 * time.Millisecond, []string{"[1.0 0 late]"}},
@@ -176,8 +177,8 @@ func TestOrderOfDelays(t *testing.T) {
 	}
 	if *deep {
 		tests = append(tests,
-			ordered{"c", []string{"t1500", "e80"}, 0, []string{"[1.0 0.0]"}},
-			ordered{"go", []string{"n3000", "n80"}, 1500 * time.Millisecond, []string{"[1.0 0 late]"}},
+			orderOfDelays{"c", []string{"t1500", "e80"}, 0, []string{"[1.0 0.0]"}},
+			orderOfDelays{"go", []string{"n3000", "n80"}, 1500 * time.Millisecond, []string{"[1.0 0 late]"}},
 		)
 	}
 	for _, test := range tests {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -62,73 +61,21 @@ func testClosedListener(t *testing.T, config Config) {
 			[]string{"data"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if can := unexpectedOf(t, config, program, c.client, c.server); !slices.Equal(can, c.can) {
+			client, server := c.client, append([]string{"listen :7301"}, c.server...)
+			if client[0] != "redial :7301" {
+				client, server = append([]string{"dial :7301"}, client...), slices.Insert(server, 1, "accept")
+			}
+			if can := unexpectedOf(t, config, program, client, server); !slices.Equal(can, c.can) {
 				t.Errorf("the client finds %q, want %q", can, c.can)
 			}
 		})
 	}
 }
 
-// unexpectedOf lists what the last step of a client can come to, each with a violation of a client
-// that does not expect it.
-func unexpectedOf(t *testing.T, config Config, program *sut.Program, steps, served []string,
-) (can []string) {
-	t.Helper()
-	all := []string{"made", "refused"}
-	last := len(steps) - 1
-	if steps[last] == "read-not" {
-		all = []string{"data", "end", "reset"}
-	}
-	for _, unexpected := range all {
-		client := append(slices.Clone(steps[:last]), steps[last]+" "+unexpected)
-		server := append([]string{"listen :7301"}, served...)
-		if steps[0] != "redial :7301" {
-			client, server = append([]string{"dial :7301"}, client...), slices.Insert(server, 1, "accept")
-		}
-		config.Nodes = scriptedNodes(program, client, server)
-		r, err := Run(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Verdict == model.Unknown {
-			t.Fatalf("not %s: %s", unexpected, r.Reason)
-		}
-		if v := r.Violation(); v != nil {
-			can = append(can, unexpected)
-			again, err := Replay(t.Context(), programsOf(config.Nodes), throughFile(t, v.Recording), 3)
-			if err != nil || again.Violation == nil {
-				t.Errorf("not %s: %s; %+v, %v", unexpected, v.Unrecorded, again, err)
-			}
-		}
-	}
-	return can
-}
-
 // TestClosedListenersTogether: what random nodes with a listener that is closed come to in one
 // program over its loopback network, they come to as nodes, too.
 func TestClosedListenersTogether(t *testing.T) {
-	const most = 3000
-	program := build(t, "./testdata/script")
-	count := map[model.Verdict]int{}
-	for seed := uint64(0); count[model.Violated] < *systems/5; seed++ {
-		scripts := closingScripts(rand.New(rand.NewPCG(seed, 5)))
-		want, ended := runTogether(t, program, scripts, most)
-		if !ended {
-			continue
-		}
-		r, err := Run(t.Context(), Config{Executions: 20 * most, Nodes: randomNodes(program, scripts)})
-		if err != nil {
-			t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
-		}
-		if v := r.Violation(); v != nil && v.Recording == nil {
-			t.Fatalf("seed %d: all nodes together do not have it: %s\n%q", seed, v.Unrecorded, scripts)
-		}
-		if want == model.Violated && r.Verdict != want || r.Verdict == model.Unknown {
-			t.Fatalf("seed %d: as nodes %v (%s), together %v\n%q", seed, r.Verdict, r.Reason, want, scripts)
-		}
-		count[want]++
-	}
-	t.Log(count)
+	allAsNodes(t, func(seed uint64) []string { return closingScripts(rand.New(rand.NewPCG(seed, 5))) })
 }
 
 // closingScripts are random ones of a server that closes its listener, and of a client that

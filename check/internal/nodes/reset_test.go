@@ -40,31 +40,9 @@ func TestResets(t *testing.T) {
 			[]string{"failed"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			last := len(c.client) - 1
-			all := []string{"data", "end", "reset"}
-			if c.client[last] == "write-not" {
-				all = []string{"done", "failed"}
-			}
-			var can []string
-			for _, unexpected := range all {
-				client := append([]string{"dial :7301"}, c.client[:last]...)
-				nodes := scriptedNodes(program, append(client, c.client[last]+" "+unexpected),
-					append([]string{"listen :7301", "accept"}, c.server...))
-				r, err := Run(t.Context(), Config{Nodes: nodes})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if r.Verdict == model.Unknown {
-					t.Fatalf("not %s: %s", unexpected, r.Reason)
-				}
-				if v := r.Violation(); v != nil {
-					can = append(can, unexpected)
-					again, err := Replay(t.Context(), programsOf(nodes), throughFile(t, v.Recording), 3)
-					if err != nil || again.Violation == nil {
-						t.Errorf("not %s: %s; %+v, %v", unexpected, v.Unrecorded, again, err)
-					}
-				}
-			}
+			server := append([]string{"listen :7301", "accept"}, c.server...)
+			client := append([]string{"dial :7301"}, c.client...)
+			can := unexpectedOf(t, Config{}, program, client, server)
 			if !slices.Equal(can, c.can) {
 				t.Errorf("the client finds %q, want %q", can, c.can)
 			}
@@ -90,28 +68,7 @@ func TestNotAcceptedIsReset(t *testing.T) {
 // TestResetsTogether: what random nodes come to in one program, they come to as nodes. In one
 // program nothing is under way, so a reset is never late, and nodes find more.
 func TestResetsTogether(t *testing.T) {
-	const most = 3000
-	program := build(t, "./testdata/script")
-	count := map[model.Verdict]int{}
-	for seed := uint64(0); count[model.Violated] < *systems/5; seed++ {
-		scripts := resettingScripts(rand.New(rand.NewPCG(seed, 4)))
-		want, ended := runTogether(t, program, scripts, most)
-		if !ended {
-			continue
-		}
-		r, err := Run(t.Context(), Config{Executions: 20 * most, Nodes: randomNodes(program, scripts)})
-		if err != nil {
-			t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
-		}
-		if v := r.Violation(); v != nil && v.Recording == nil {
-			t.Fatalf("seed %d: all nodes together do not have it: %s\n%q", seed, v.Unrecorded, scripts)
-		}
-		if want == model.Violated && r.Verdict != want || r.Verdict == model.Unknown {
-			t.Fatalf("seed %d: as nodes %v (%s), together %v\n%q", seed, r.Verdict, r.Reason, want, scripts)
-		}
-		count[want]++
-	}
-	t.Log(count)
+	allAsNodes(t, func(seed uint64) []string { return resettingScripts(rand.New(rand.NewPCG(seed, 4))) })
 }
 
 // resettingScripts are random ones of a server and a client who notice how connections end.

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -144,4 +145,64 @@ func exploreOne(t *testing.T, program *sut.Program, args []string, most int) (
 			t.Fatal(err)
 		}
 	}
+}
+
+// outcomesOf are what the last step of a script can come to.
+func outcomesOf(step string) []string {
+	return map[string][]string{"read-not": {"data", "end", "reset"}, "write-not": {"done", "failed"},
+		"dial-not :7301": {"made", "refused"}}[step]
+}
+
+// unexpectedOf lists what the last step of a client comes to, each with a violation of a client
+// that does not expect it. Each of these is replayed.
+func unexpectedOf(t *testing.T, config Config, program *sut.Program, client, server []string) (can []string) {
+	t.Helper()
+	last := len(client) - 1
+	for _, unexpected := range outcomesOf(client[last]) {
+		client := append(slices.Clone(client[:last]), client[last]+" "+unexpected)
+		config.Nodes = scriptedNodes(program, client, server)
+		r, err := Run(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict == model.Unknown {
+			t.Fatalf("not %s: %s", unexpected, r.Reason)
+		}
+		if v := r.Violation(); v != nil {
+			can = append(can, unexpected)
+			again, err := Replay(t.Context(), programsOf(config.Nodes), throughFile(t, v.Recording), 3)
+			if err != nil || again.Violation == nil {
+				t.Errorf("not %s: %s; %+v, %v", unexpected, v.Unrecorded, again, err)
+			}
+		}
+	}
+	return can
+}
+
+// allAsNodes compares random scripts until enough of them are violated: what these come to in one
+// program, they come to as nodes.
+func allAsNodes(t *testing.T, draw func(seed uint64) []string) {
+	t.Helper()
+	const most = 3000
+	program := build(t, "./testdata/script")
+	count := map[model.Verdict]int{}
+	for seed := uint64(0); count[model.Violated] < *systems/5; seed++ {
+		scripts := draw(seed)
+		want, ended := runTogether(t, program, scripts, most)
+		if !ended {
+			continue
+		}
+		r, err := Run(t.Context(), Config{Executions: 20 * most, Nodes: randomNodes(program, scripts)})
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
+		}
+		if v := r.Violation(); v != nil && v.Recording == nil {
+			t.Fatalf("seed %d: all nodes together do not have it: %s\n%q", seed, v.Unrecorded, scripts)
+		}
+		if want == model.Violated && r.Verdict != want || r.Verdict == model.Unknown {
+			t.Fatalf("seed %d: as nodes %v (%s), together %v\n%q", seed, r.Verdict, r.Reason, want, scripts)
+		}
+		count[want]++
+	}
+	t.Log(count)
 }

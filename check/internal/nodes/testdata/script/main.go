@@ -26,12 +26,16 @@ func main() {
 		together(scripts)
 		return
 	}
+	follow(os.Args[1:])
+}
+
+// follow takes steps one after the other. Each is a verb, and perhaps what it is about.
+func follow(steps []string) {
 	var l net.Listener
 	var conn net.Conn
 	var err error
 	n := 0
-	// Each argument is a verb, and perhaps what it is about.
-	for _, step := range os.Args[1:] {
+	for _, step := range steps {
 		what, with, _ := strings.Cut(step, " ")
 		switch what {
 		case "listen":
