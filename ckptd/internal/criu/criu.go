@@ -3,15 +3,10 @@
 package criu
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/checkpoint-restore/go-criu/v7/rpc"
 	"golang.org/x/sys/unix"
@@ -22,7 +17,6 @@ import (
 	"github.com/tandem-mc/tandem/ckptd/internal/store"
 	"github.com/tandem-mc/tandem/internal/sys"
 	"github.com/tandem-mc/tandem/internal/sys/netns"
-	"github.com/tandem-mc/tandem/internal/sys/procfs"
 )
 
 // A dump leaves the group running. A restore is begun early: CRIU reads the image while the old
@@ -238,103 +232,4 @@ func inheritOutputs(outputs []*os.File) (all []inherited, err error) {
 		all = append(all, inherited{key: fmt.Sprintf("pipe:[%d]", number), file: output})
 	}
 	return all, nil
-}
-
-// whileAlive ends soon after the proxy does: CRIU may wait for ever for a dead process.
-// While CRIU traces the proxy nobody else is told of its end, so it has to be looked for.
-//
-// It looks at the state of the process in /proc, from time to time.
-func whileAlive(parent context.Context, pid int) (context.Context, context.CancelFunc) {
-	const (
-		interval = 100 * time.Millisecond
-		grace    = time.Second // in which CRIU itself notices, as it mostly does
-	)
-	ctx, cancel := context.WithCancel(parent)
-	go func() {
-		tick := time.NewTicker(interval)
-		defer tick.Stop()
-		for dead := time.Duration(0); dead < grace; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if state, _ := procfs.State(strconv.Itoa(pid)); state == 'Z' || state == 'X' {
-				dead += interval
-			}
-		}
-		cancel()
-	}()
-	return ctx, cancel
-}
-
-// whileRestored ends soon after something that CRIU has restored has been killed. Its first process
-// is the daemon's child, so that CRIU is not told of its end, and waits for ever; nor is it always
-// told when another one does not come as far as the rest, who wait for it then. It does not look
-// before CRIU may go on: so long CRIU is held up, and stands still itself. A standstill of
-// everything is taken for the end, too, after some seconds.
-func (c *Runner) whileRestored(parent context.Context, network *os.File,
-	proceed <-chan struct{}) (context.Context, context.CancelFunc) {
-	const interval = 100 * time.Millisecond
-	ctx, cancel := context.WithCancel(parent)
-	go func() {
-		defer cancel()
-		select {
-		case <-proceed:
-		case <-ctx.Done():
-			return
-		}
-		tick := time.NewTicker(cmp.Or(c.interval, interval))
-		defer tick.Stop()
-		// So many times in a row: it may not be there yet, or not be seen while it is being made.
-		const standstill = 30
-		last, still := time.Duration(-1), 0
-		for patience, missing := 50, 0; missing < patience && still < standstill; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			if ran, sleep := ranIn(network); sleep && ran == last {
-				still++
-			} else {
-				last, still = ran, 0
-			}
-			switch n, err := c.Reaper.StrangersIn(network); {
-			case err != nil:
-				return
-			case n > 0:
-				patience, missing = 5, 0
-			default:
-				missing++
-			}
-		}
-	}()
-	return ctx, cancel
-}
-
-// ranIn is how long all that there is in a network has run, and whether all of it sleeps. Both
-// together tell a standstill: whoever sleeps and does not run at all from one look to the next
-// waits for something that does not come.
-func ranIn(network *os.File) (ran time.Duration, sleep bool) {
-	number, err := sys.Inode(int(network.Fd()))
-	if err != nil {
-		return 0, false
-	}
-	all, err := netns.Processes(number)
-	if sleep = err == nil && len(all) > 0; !sleep {
-		return 0, false
-	}
-	for _, pid := range all {
-		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-		for _, task := range tasks {
-			state, _ := procfs.State(strings.TrimPrefix(task, "/proc/"))
-			sleep = sleep && state != 'R' && state != 'D'
-			text, _ := os.ReadFile(task + "/schedstat") // it may have ended
-			first, _, _ := strings.Cut(string(text), " ")
-			n, _ := strconv.ParseInt(first, 10, 64)
-			ran += time.Duration(n)
-		}
-	}
-	return ran, sleep
 }
