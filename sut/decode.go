@@ -26,6 +26,7 @@ type logReader struct {
 	records []abi.Record // of the last log, as they were read
 	events  []Event      // what they say
 	onlyEnd bool         // it began anywhere
+	logs    [2]Log       // the last one, and that before, which some compare with it
 	number  int          // of the last log
 	same    int          // how many of its records, from the first on, are those of the log before
 }
@@ -49,7 +50,8 @@ func (l *logReader) read(s *abi.Shared) (*Log, error) {
 		*l = logReader{number: l.number}
 		return nil, err
 	}
-	log := &Log{Events: l.events, Outcome: Outcome(outcome), ExitCode: int(s.ExitCode),
+	log := &l.logs[l.number%len(l.logs)]
+	*log = Log{Events: l.events, Outcome: Outcome(outcome), ExitCode: int(s.ExitCode),
 		Position: int(s.Position)}
 	if w := s.Weight; w.Exponent < 1<<20 {
 		log.Weight = math.Ldexp(float64(w.Mantissa), int(w.Exponent))

@@ -215,7 +215,8 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	if r == (execution.Result{}) {
 		return translated, nil, err
 	}
-	return translated, &r, err
+	kept := r // most results are not, and r need not be in memory that is to be collected
+	return translated, &kept, err
 }
 
 // ends is where the last execution has ended in the I/O cache.
@@ -231,22 +232,31 @@ func (x *Executor) ends() *execution.Ends {
 // runOne runs a schedule, and if it is to be checked, once and again. A diverged execution is not
 // repeated: its outcome is an error already.
 func (x *Executor) runOne(s sut.Schedule, checked bool) (*sut.Log, error) {
-	var exchanges []driver.Exchange
-	answers := x.Answers()
 	if checked {
-		defer x.Watch(func(e driver.Exchange) { exchanges = append(exchanges, e) })()
+		return x.runChecked(s)
 	}
-	log, err := x.worker.Run(s, answers)
-	if err != nil {
-		return nil, err
-	}
-	if log.Outcome == sut.Refused {
+	log, err := x.Run(s)
+	if err == nil && log.Outcome == sut.Refused {
 		return nil, x.refusal(log)
 	}
-	if checked && log.Outcome != sut.Diverged {
-		return x.SelfCheck(s, log, func() sut.Peers { return Recorded(x.session != nil, exchanges) })
+	return log, err
+}
+
+// runChecked is runOne for an execution that is to be checked.
+func (x *Executor) runChecked(s sut.Schedule) (*sut.Log, error) {
+	var exchanges []driver.Exchange
+	answers := x.Answers()
+	defer x.Watch(func(e driver.Exchange) { exchanges = append(exchanges, e) })()
+	log, err := x.worker.Run(s, answers)
+	switch {
+	case err != nil:
+		return nil, err
+	case log.Outcome == sut.Refused:
+		return nil, x.refusal(log)
+	case log.Outcome == sut.Diverged:
+		return log, nil
 	}
-	return log, nil
+	return x.SelfCheck(s, log, func() sut.Peers { return Recorded(x.session != nil, exchanges) })
 }
 
 // sampled picks one of n schedules: the same ones, whoever runs them and when. The hash mixes the

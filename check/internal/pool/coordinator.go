@@ -27,6 +27,7 @@ type coordinator struct {
 	taken    bool            // the search is being advanced, or divided
 	foreseen bool            // there is nothing more for the others to do, until something is reported
 	asked    *job            // what the search waits for; nil: it is to be asked
+	spare    *job            // that nobody needs any more; nil: there is none
 	parts    parts           // of the search
 	ahead    speculation     // what the search will ask for
 	known    map[string]bool // kinds of results that were reported
@@ -242,7 +243,10 @@ func (c *coordinator) ask(a *answer) (early bool) {
 	}
 	j := c.ahead.remove(&a.schedule)
 	if j == nil {
-		j = &job{schedule: a.schedule, first: a.first}
+		if j = c.spare; j == nil {
+			j = &job{}
+		}
+		*j, c.spare = job{schedule: a.schedule, first: a.first}, nil
 	}
 	early = j.state != queued
 	if c.parts.await(j, a.arrived); j.state == queued {
@@ -319,7 +323,7 @@ func (c *coordinator) wasReported(j *job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead.recycle(j)
-	c.asked, c.foreseen = nil, false
+	c.asked, c.foreseen, c.spare = nil, false, j
 }
 
 // wasMerged says that the search has taken over a part. The next executor that advances asks the

@@ -26,6 +26,7 @@ type SharedPlaces struct {
 	Keep      [MaxPlaces]SharedKeep // in ascending order of their positions
 
 	// Set by the worker.
+	Left    SharedLeft
 	Resting uint32 // the memory is as the execution has left it
 	// Places before this position do not count: something is not put back with the memory.
 	Lost      uint32
@@ -64,4 +65,11 @@ type SharedChange struct {
 	FD    int32
 	Spare int32 // another descriptor for the same
 	Flags uint32
+}
+
+// SharedLeft is what executions may have left outside of their memory. The worker notes it, and
+// whoever has looked after it takes it back: the checker, and the worker.
+type SharedLeft struct {
+	Output uint32 // something may have been written to an output
+	Opened uint32 // descriptors may have been opened
 }

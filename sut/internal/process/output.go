@@ -56,8 +56,13 @@ func outputFile() (*os.File, error) {
 }
 
 // TakeOutput returns what the program has written since the last call, and forgets it. The process
-// must not execute meanwhile.
+// must not execute meanwhile. Most executions print nothing, and say so: then nothing is looked at.
+// Where the runtime has died the process may have printed without a word.
 func (p *Process) TakeOutput() (stdout, stderr []byte, err error) {
+	if p.Shared.Places.Left.Output == 0 && p.Shared.Outcome != abi.OutcomeFatal {
+		return nil, nil, nil
+	}
+	p.Shared.Places.Left.Output = 0
 	if stdout, err = takeOutput(p.stdout); err != nil {
 		return nil, nil, err
 	}

@@ -84,6 +84,7 @@ func (p *Process) mapMemory(memory *os.File) (err error) {
 	}
 	p.Shared = (*abi.Shared)(unsafe.Pointer(&p.memory[0]))
 	p.Shared.BackupBytes = backupBytes
+	p.Shared.Places.Left.Output = 1 // package initialisation may, and does not say so
 	p.Shared.Environment = *p.options.Environment
 	if p.options.OwnCode {
 		p.Shared.OwnCode = 1

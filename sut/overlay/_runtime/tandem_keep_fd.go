@@ -36,7 +36,17 @@ var tandemKernelCall struct {
 //go:linkname tandemKernel syscall.tandemKernel
 //go:nosplit
 func tandemKernel(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2, e uintptr, done bool) {
-	if !tandem.on || tandem.sh.places.active == 0 || tandemChangesNothing(trap, a2) {
+	if !tandem.on {
+		return 0, 0, 0, false
+	}
+	ps := &tandem.sh.places
+	changes := !tandemChangesNothing(trap, a2)
+	if changes {
+		ps.left = sharedLeft{output: 1, opened: 1} // or it may have
+	} else if trap == tandemWrite || trap == tandemMmap {
+		ps.left.output = 1
+	}
+	if !changes || ps.active == 0 {
 		return 0, 0, 0, false
 	}
 	k := &tandemKernelCall

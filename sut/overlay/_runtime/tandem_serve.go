@@ -161,7 +161,10 @@ func tandemLoop() {
 			0)
 	}
 	sh.mappings = 0
-	linux.Syscall6(tandemCloseRange, uintptr(sh.places.firstFD), 0x7fffffff, 0, 0, 0, 0)
+	if sh.places.left.opened != 0 || sh.taken == 0 {
+		linux.Syscall6(tandemCloseRange, uintptr(sh.places.firstFD), 0x7fffffff, 0, 0, 0, 0)
+		sh.places.left.opened = 0
+	}
 	if sh.places.resting != 0 {
 		sh.places.resting = 0
 		return

@@ -100,7 +100,8 @@ var scenarios = map[string]func(){
 			tick.Add(1)
 		}
 	},
-	"output": func() { fmt.Println("to stdout"); fmt.Fprintln(os.Stderr, "to stderr") },
+	"output":   func() { fmt.Println("to stdout"); fmt.Fprintln(os.Stderr, "to stderr") },
+	"at times": printAtTimes,
 	"environment": func() {
 		fmt.Println(os.Args[2:], os.Getenv("GIVEN"), os.Getenv("HOME"), os.Getpid(), len(os.Environ()))
 	},
