@@ -142,8 +142,8 @@ func saveNodes(c *nodes.Config, saving *Saving) (*saved.Periodic, error) {
 		}}
 	search, same := p.Begin(hashes)
 	if !same {
-		return nil, errors.New("the run cannot go on: the programs of the nodes are other ones than " +
-			"those which it has checked so far: check them from the beginning")
+		return nil, errors.New("the run cannot go on: the programs of the nodes have changed since " +
+			"the run began: check them from the beginning")
 	}
 	c.Resume, c.Save = search, p.Save
 	return p, nil

@@ -215,7 +215,7 @@ func (o *Options) prepare() error {
 		}
 	}
 	if o.World.PeerTimers > 0 && o.Scope != iocache.Group {
-		return errors.New("that timers of the peers are due concerns all connections: use scope group")
+		return errors.New("timers of the peers concern all connections: use scope group")
 	}
 	if err := o.selectFaults(); err != nil {
 		return err

@@ -182,7 +182,7 @@ func showsThatTimePasses(t *testing.T, o Options) {
 	shows(t, o.Program, result, 20,
 		"Schedule: 0 preemptions", "timers  the timers of the peers\n", "time passes for the peers",
 		"-> peers: time passes until a timer is due",
-		"<- connection 0: end of stream", "timers of the peers are due: at most 1 time in an execution",
+		"<- connection 0: end of stream", "timers of the peers fire early: at most 1 time in an execution",
 	)
 }
 

@@ -63,8 +63,8 @@ func (r *run) state(counts execution.Counts) *saved.State {
 // since only their schedules were saved.
 func (r *run) resume(s *saved.State) error {
 	if s.Build != r.options.Program.Hash {
-		return fmt.Errorf("the run cannot go on: the program %s is another one than that which it has "+
-			"checked so far: check it from the beginning", r.options.Package)
+		return fmt.Errorf("the run cannot go on: the program %s has changed since the run began: "+
+			"check it from the beginning", r.options.Package)
 	}
 	if err := r.options.Search.Resume(s.Search); err != nil {
 		return fmt.Errorf("the run cannot go on: %w", err)

@@ -232,8 +232,7 @@ func TestResumeOther(t *testing.T) {
 		options Options
 		says    string
 	}{
-		{other, "the run cannot go on: the program alphabet is another one than that which it has checked " +
-			"so far"},
+		{other, "the run cannot go on: the program alphabet has changed since the run began: check it"},
 		{dfs, `it is that of a search "dpor", and this one is "dfs"`},
 		{arguments, "the schedule could not be followed"},
 	} {

@@ -139,14 +139,14 @@ func assumedOfTime(o Options, executions, early, cutOff int) string {
 	case n > 0:
 		return fmt.Sprintf("timers fire early only among the first %d advances of the clock", n)
 	case early > 0:
-		text := fmt.Sprintf("%s, but in %s of %s, in which some fire early: that was only sampled", last,
+		text := fmt.Sprintf("%s; in %s of %s, a sample, some fire early", last,
 			textutil.Count(early), textutil.CountOf(executions, "execution"))
 		if cutOff > 0 {
 			text += fmt.Sprintf(", and %s of these were cut off", textutil.Count(cutOff))
 		}
 		return text
 	}
-	return last + ": --early-timers has some fire early"
+	return last + "; --early-timers explores earlier ones"
 }
 
 // Assumptions is what the verdict of a check rests on, for a report, besides how time passed.
@@ -168,7 +168,7 @@ func Assumptions(o Options) report.Assumptions {
 	if start := o.World.Start; start != 0 {
 		at := time.Unix(start, 0).UTC().Format("2006-01-02 15:04:05 UTC")
 		a.Other = append(a.Other, "the clocks start at "+at+
-			": the program's, and those of peers that do not have the machine's")
+			": the program's, and those of peers with choices or a virtual clock")
 	}
 	if n := o.World.Faults; n > 0 && o.Group != nil {
 		a.Other = append(a.Other,
@@ -179,12 +179,12 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = append(a.Other, o.assumedOfPeerTime())
 	}
 	if n := o.World.PeerTimers; n > 0 && o.Group != nil {
-		a.Other = append(a.Other, fmt.Sprintf("timers of the peers are due: at most %s in an execution",
+		a.Other = append(a.Other, fmt.Sprintf("timers of the peers fire early: at most %s in an execution",
 			textutil.CountOf(n, "time")))
 	}
 	a.Other = append(a.Other, o.Assumed...)
 	if len(o.Absent) > 0 {
-		a.Other = append(a.Other, "nobody is there on purpose (absent): "+namesOf(o.Absent))
+		a.Other = append(a.Other, "without a peer on purpose (absent): "+namesOf(o.Absent))
 	}
 	if o.Group != nil {
 		a.Scope, a.Strategy, a.Backend = o.Scope.String(), o.StrategyName, o.BackendName

@@ -13,10 +13,10 @@ func TestAssumedOfTime(t *testing.T) {
 		timers, early, cutOff int
 		want                  string
 	}{
-		{0, 0, 0, last + ": --early-timers has some fire early"},
+		{0, 0, 0, last + "; --early-timers explores earlier ones"},
 		{2, 9, 0, "timers fire early only among the first 2 advances of the clock"},
-		{0, 30, 0, last + ", but in 30 of 40 executions, in which some fire early: that was only sampled"},
-		{0, 30, 29, last + ", but in 30 of 40 executions, in which some fire early: that was only sampled, " +
+		{0, 30, 0, last + "; in 30 of 40 executions, a sample, some fire early"},
+		{0, 30, 29, last + "; in 30 of 40 executions, a sample, some fire early, " +
 			"and 29 of these were cut off"},
 	} {
 		o := Options{World: sut.Environment{EarlyTimers: test.timers}}

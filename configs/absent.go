@@ -74,7 +74,7 @@ func absent(text string) (Absent, error) {
 	_, notIP := netip.ParseAddr(name)
 	switch {
 	case strings.EqualFold(host, "localhost"):
-		return Absent{}, errors.New("localhost is a name that there is: give the address, such as " +
+		return Absent{}, errors.New("localhost is a name that always exists: give the address, such as " +
 			"127.0.0.1:6379")
 	case notIP == nil:
 		return Absent{}, fmt.Errorf("%s is without a port: give one, such as %s", text,

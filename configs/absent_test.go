@@ -24,7 +24,7 @@ func TestBadAbsent(t *testing.T) {
 			"[::1]:80, udp:127.0.0.1:53, unix:{scratch}/socket, or a name such as db.example.com",
 		"absent: [db.test:80]": `x.yaml:1: absent[0]: "db.test:80" is a name with a port: leave the port ` +
 			"out, since a name that nobody has is looked up without one",
-		"absent: [localhost:80]": "x.yaml:1: absent[0]: localhost is a name that there is: give the " +
+		"absent: [localhost:80]": "x.yaml:1: absent[0]: localhost is a name that always exists: give the " +
 			"address, such as 127.0.0.1:6379",
 		"absent: [0.0.0.0:80]": "x.yaml:1: absent[0]: 0.0.0.0 is all addresses: name the one that is " +
 			"dialled, such as 127.0.0.1:80",
@@ -39,7 +39,7 @@ func TestBadAbsent(t *testing.T) {
 		"peers: [{name: a, command: [a], after: listen 80}]\nabsent: [10.0.0.1:80, 127.0.0.1:80]": "" +
 			"x.yaml:2: absent[1]: 127.0.0.1:80 is where the program is to listen for peers[0]: leave it out",
 		"hosts: {db.test: 127.0.0.1}\nabsent: [DB.test]": "x.yaml:2: absent[0]: DB.test is the name of a " +
-			"host that there is: see hosts, and the names of peers",
+			"known host: see hosts, and the names of peers",
 		// One that is wrong does not shift the numbers of the others.
 		"peers: [{name: a, command: [a], listen: 127.0.0.1:80}]\nabsent: ['0.0.0.0:1', '127.0.0.1:80']": "" +
 			"x.yaml:2: absent[0]: 0.0.0.0 is all addresses: name the one that is dialled, such as " +

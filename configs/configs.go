@@ -363,7 +363,7 @@ func validPackage(pattern string) bool {
 func readFile(name string, limit int64) ([]byte, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such file: look at the name", name)
+		return nil, fmt.Errorf("%s: there is no such file: check the name", name)
 	}
 	if err != nil {
 		return nil, err

@@ -391,12 +391,12 @@ var badFiles = []struct{ text, want string }{
 		`x.yaml:2: peer_timers: no peer has a clock that can be advanced: set ` + "`clock`" +
 			` to virtual for one that uses the C library`},
 	{"peers: [{profile: merecat}]\npeer_timers: 1\nscope: auto",
-		`x.yaml:2: peer_timers: that timers of the peers are due concerns all connections: use scope ` +
+		`x.yaml:2: peer_timers: timers of the peers concern all connections: use scope ` +
 			`group, and not auto`},
 	{"early_timers: 1001", `x.yaml:1: early_timers: 1001 is not allowed: give a number from 1 to 1000`},
 	{"stdin: a\nstdin_from: b", "x.yaml:2: stdin_from: give either stdin, the text, or stdin_from, the " +
 		"file that has it"},
-	{"stdin_from: nosuch", "x.yaml:1: stdin_from: nosuch: there is no such file: look at the name"},
+	{"stdin_from: nosuch", "x.yaml:1: stdin_from: nosuch: there is no such file: check the name"},
 	{"hostname: a_b",
 		`x.yaml:1: hostname: "a_b" is not allowed: give a name of 1 to 63 letters, digits, dots and hyphens`},
 	{"hostname: \"\"",
@@ -480,7 +480,7 @@ var badFiles = []struct{ text, want string }{
 		"x.yaml:3: files[0]: give either content, the text of the file, or from, the file or directory " +
 			"to copy (or base64); or end the path with a slash for an empty directory"},
 	{peer + "files:\n- path: x\n  from: nowhere", "x.yaml:4: files[0].from: nowhere: there is no such " +
-		"file: look at the name"},
+		"file: check the name"},
 	{peer + "files:\n- {path: x, content: a, mode: rw}",
 		`x.yaml:3: files[0].mode: "rw" is not allowed: give permissions in octal, from 0001 to 0777, ` +
 			`such as 0600`},

@@ -204,7 +204,7 @@ func inFile(a proxy.Address) string {
 func (d Draft) YAML(state func(profile string) string) []byte {
 	var w draftWriter
 	w.line("# The configuration of %s, for tandem check.", cmp.Or(d.Package, "a program"))
-	w.line("# tandem init has made it after one run of the program, without peers. The guide")
+	w.line("# Written by tandem init, after one run of the program without peers. The guide")
 	w.line("# has all keys; tandem config prints the values of those that are not here.")
 	// Without arguments the key is left out: the command line can have them.
 	if len(d.Args) > 0 {
@@ -245,7 +245,7 @@ func (d Draft) YAML(state func(profile string) string) []byte {
 		w.line("\n# Further names of peers.\nhosts:\n%s", strings.Join(entries.hosts, "\n"))
 	}
 	// A newcomer looks for these first.
-	w.line("\n# What else is often wanted. Each line is the default.")
+	w.line("\n# Other common settings, each with its default.")
 	w.line("# bounds: {executions: 10000, depth: 10000, time: 10m}")
 	w.line("# faults: 0     # how often the network may fail in an execution")
 	w.line("# leaks: false  # whether goroutines that stay blocked are a violation")
@@ -315,7 +315,7 @@ func (w *draftWriter) server(wanted Wanted) {
 			entry[0] = "  - name: " + wanted.Name
 		}
 		w.comment(entry)
-		w.line("  # or, if nobody is to be there, outside of peers: absent: [%s]", wanted.absent())
+		w.line("  # or, if no peer is to be there, outside of peers: absent: [%s]", wanted.absent())
 	default:
 		w.line("  # The program dials %s: %s.", wanted, p.Title)
 		if remote {

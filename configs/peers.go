@@ -146,8 +146,8 @@ func (e peerEntry) expand(b beside) (g peers.Group, key string, err error) {
 	}
 	if e.Directory != nil {
 		if a.Directory = b.tree(*e.Directory); a.Directory == nil {
-			return g, ".directory", fmt.Errorf("there is no directory %s: name one that there "+
-				"is", *e.Directory)
+			return g, ".directory", fmt.Errorf("there is no directory %s: name an existing one",
+				*e.Directory)
 		}
 	}
 	if e.Program != nil {

@@ -213,7 +213,7 @@ func (c Config) peerTimerProblems() (problems []Problem) {
 		problems = []Problem{{Key: "peer_timers", What: "no peer has a clock that can be advanced: set " +
 			"`clock` to virtual for one that uses the C library"}}
 	case c.Scope != "group":
-		problems = []Problem{{Key: "peer_timers", What: "that timers of the peers are due concerns all " +
+		problems = []Problem{{Key: "peer_timers", What: "timers of the peers concern all " +
 			"connections: use scope group, and not " + c.Scope}}
 	}
 	return problems
@@ -226,7 +226,7 @@ func (c Config) absentProblems() (wrong list) {
 		key := fmt.Sprintf("absent[%d]", i)
 		// A name that can be looked up leads to an address, and that is what is dialled.
 		if c.hasHost(a.Name) {
-			wrong.add(key, "%s is the name of a host that there is: see hosts, and the names of peers", a)
+			wrong.add(key, "%s is the name of a known host: see hosts, and the names of peers", a)
 		}
 		if c.Group == nil || a.Name != "" {
 			continue

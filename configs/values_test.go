@@ -46,7 +46,7 @@ func TestMoreBadFiles(t *testing.T) {
 		manyMasks: "x.yaml:1: mask: there are 101 rules, and 100 is the limit: leave some out",
 		"peers: [{profile: python, program: nowhere}]": "x.yaml:1: " +
 			"peers[0].program: nowhere: there is no such " +
-			"file: look at the name",
+			"file: check the name",
 		"peers: [{name: a, command: [a], port: 1}]": "x.yaml:1: " +
 			"peers[0].port: it is for a profile: name one " +
 			"under profile, or say it in the command",
@@ -57,7 +57,7 @@ func TestMoreBadFiles(t *testing.T) {
 			"65535",
 		"peers: [{profile: redis, directory: nowhere}]": "x.yaml:1: " +
 			"peers[0].directory: there is no directory " +
-			"nowhere: name one that there is",
+			"nowhere: name an existing one",
 		"peers: [{profile: redis, command: [a], arguments: [b]}]": "x.yaml:1: " +
 			"peers[0].arguments: the command " +
 			"is used as it is, instead of that of the profile: add them to it",

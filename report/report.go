@@ -432,7 +432,7 @@ func (s Size) String() string {
 func (s Shrinking) String() string {
 	in := textutil.CountOf(s.Executions, "execution")
 	if s.Before == s.After {
-		return "no simpler one was found in " + in
+		return "no simpler schedule was found in " + in
 	}
 	return fmt.Sprintf("shrunk from %s, in %s", s.Before, in)
 }

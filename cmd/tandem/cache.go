@@ -17,7 +17,7 @@ func cacheCommand() *cobra.Command {
 	fromText := false
 	c := &cobra.Command{
 		Use:   "cache FILE",
-		Short: "Show what peers have answered: the file of an I/O cache as text",
+		Short: "Show the answers of peers, from the file of an I/O cache",
 		Long: `Shows the file of an I/O cache, such as that of a saved run, as text. The first line
 describes the file. Then there is a line for each answer: its place in the cache, the input,
 and what the peers did. With --from-text, FILE is such a text, and the output is the file of

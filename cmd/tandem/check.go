@@ -69,11 +69,11 @@ working directory.`,
 	p.StringVar(&f.cache, "cache", "",
 		"keep the answers of the peers in `file`, for the next check of the same peers")
 	p.StringVar(&f.saveTo, "run", "",
-		"save what is needed to go on in `directory` (default: one below ~/.local/state/tandem/runs)")
+		"save the run in `directory` (default: one below ~/.local/state/tandem/runs)")
 	p.DurationVar(&f.saveInterval, "save-interval", 0,
 		"how often to save what is needed to go on; 0: only when interrupted (default 10s)")
 	p.StringVar(&f.violations, "violations", "1",
-		"how many distinct violations to look for: `n` or all; of several, each has a file of its own")
+		"look for `n` distinct violations, or all; each has its own file")
 	fileFlags(p, "out", "cache", "run")
 	c.SetFlagErrorFunc(unknownFlag)
 	return c

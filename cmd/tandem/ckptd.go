@@ -17,7 +17,7 @@ func ckptdCommand() *cobra.Command {
 	d := check.DefaultDaemon()
 	c := &cobra.Command{
 		Use:   "ckptd",
-		Short: "Start, look at and stop a checkpoint daemon that several checks share",
+		Short: "Start, inspect and stop a checkpoint daemon that several checks share",
 		Long: `A check with peers starts a checkpoint daemon of its own. A shared one serves all checks
 that are told to use it, with --ckptd SOCKET. Clients are isolated from each other and have
 separate budgets. When a check ends, its peers and images end with it.`,
@@ -94,7 +94,7 @@ func ckptdStatus(d *check.SharedDaemon) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show what the shared checkpoint daemon does",
+		Short: "Show the state of the shared checkpoint daemon",
 		Long: `Shows the clients of the daemon that listens at the socket, their groups of peers, and the
 images of these.`,
 		Example: "  tandem ckptd status\n" +

@@ -70,8 +70,8 @@ with the reason, and the others go on. Otherwise the exit code is that of the ve
 	p.StringSliceVar(&f.backends, "backends", nil, "`backends`"+of(configs.Backends))
 	p.StringSliceVar(&f.scopes, "scopes", nil, "`scopes`"+of(configs.Scopes))
 	p.IntVar(&f.repeat, "repeat", 1, "run each `n` times; the table has the run of the median time")
-	p.BoolVar(&f.components, "components", false, "check the nodes of the configuration, and compare the "+
-		"executions of single ones with those of all together that they stand for")
+	p.BoolVar(&f.components, "components", false, "check the nodes of the configuration, and show how many "+
+		"executions of the whole system those of single nodes stand for")
 	p.StringVar(&f.csv, "csv", "", "write the table to `file` as comma-separated values")
 	p.StringVar(&f.svg, "svg", "", "draw the table to `file` as bars")
 	p.StringVar(&f.html, "html", "", "write the table, with the bars, to `file` as an HTML page")

@@ -17,7 +17,7 @@ func configCommand() *cobra.Command {
 	f, asJSON := new(checkFlags), false
 	c := &cobra.Command{
 		Use:   "config [PACKAGE] [flags] [-- ARGS]",
-		Short: "Print the configuration that a check would have",
+		Short: "Print the configuration of a check, with the source of each value",
 		Long: `Prints the configuration that a check of the package would have: that of the file, the flags
 and the defaults. A comment says where each value comes from. The output can be kept as tandem.yaml,
 and then means the same. Defaults that would change something if they stood in a file are comments.
@@ -113,7 +113,8 @@ func (f *checkFlags) printConfig(c *cobra.Command, pkg string, args []string, as
 		return err
 	}
 	// The first line says what the rest is, since the file may be kept.
-	text = append(fmt.Appendf(nil, "# What a check of %s has, and where that is from.\n", pkg), text...)
+	head := fmt.Appendf(nil, "# The configuration of a check of %s, and the source of each value.\n", pkg)
+	text = append(head, text...)
 	if len(others) > 0 {
 		text = fmt.Appendf(text, "# These flags have no key, and hold for one check only: %s\n",
 			strings.Join(others, ", "))

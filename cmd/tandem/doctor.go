@@ -17,9 +17,10 @@ func doctorCommand() *cobra.Command {
 		Short: "Say what this machine lacks, and how to get it",
 		Long: `Looks for everything that a check needs: a supported release of Go, and for peers CRIU and
 what the kernel has to offer. It takes a checkpoint and goes back to it. For each profile that
-is named, it also looks for the program of that peer; see tandem peers. Programs that have no
-peers need only the first part. Peers that start no programs can do with the last one, which
-takes no CRIU, and no root where the kernel allows user namespaces.`,
+is named, it also looks for the program of that peer; see tandem peers. The result has three
+parts. Programs without peers need only the first. Checks with peers need the second. For peers
+that start no other programs the third is enough: it takes no CRIU, and no root where the kernel
+allows user namespaces.`,
 		Example: "  tandem doctor\n" +
 			"  tandem doctor redis postgres\n" +
 			"  tandem doctor --fix redis",

@@ -67,15 +67,15 @@ func (f *checkFlags) register(p *pflag.FlagSet) {
 		return strings.Join(list, ", ") + " (default " + standard + ")"
 	}
 	p.StringVar(&f.strategy, "strategy", "",
-		"`strategy` that says when to checkpoint the peers: "+of(configs.Strategies(), d.Strategy))
+		"`strategy` for checkpoints of the peers: "+of(configs.Strategies(), d.Strategy))
 	p.StringVar(&f.backend, "backend", "",
 		"`backend` that takes checkpoints of the peers: "+of(configs.Backends, d.Backend))
-	p.StringVar(&f.scope, "scope", "", "`scope`, what an answer of the peers depends on: group (all that "+
-		"was sent to any of them), connection (what was sent on that connection), auto (connection, with "+
-		"samples that audit it) (default "+d.Scope+")")
+	p.StringVar(&f.scope, "scope", "", "`scope` of the peers' answers, what one may depend on: group (all "+
+		"that was sent to any peer), connection (what was sent on its connection), auto (connection, "+
+		"audited by samples) (default "+d.Scope+")")
 	p.StringVar(&f.shrink, "shrink", fmt.Sprint(check.DefaultShrink),
-		"how many executions to spend on making a violation simpler before it is shown: `n` or off; "+
-			"the default is fewer for long ones")
+		"spend at most `n` executions on making a violation simpler before it is shown, or off; the "+
+			"default is lower for long executions")
 	p.BoolVar(&f.unfold, "unfold", false, "show every step of a counterexample")
 }
 
@@ -91,33 +91,32 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf("how much memory, in `MiB`, "+
 		"checkpoints of the peers and their files may take (default %d)", d.CheckpointMib))
 	p.StringVar(&f.search.Name, "search", "auto",
-		"`algorithm` of the search: auto (schedules aimed at what earlier ones hint at, random ones, and "+
-			"dpor), dpor (one of all schedules that make no difference), dfs (every schedule), random, "+
-			"pct (random priorities), pos (random priorities of operations), surw (random orders of the "+
-			"accesses to some objects), directed (where a violation seems nearest, by tandem.Estimate "+
-			"or by who is blocked)")
-	p.StringVar(&f.isolation, "isolation", "snapshot", "`way` to keep executions apart: snapshot "+
-		"(the memory is put back, to where an execution parts from the last one), main (always to the start "+
-		"of main), fork (each has a process of its own)")
-	p.Uint64Var(&f.search.Seed, "seed", 1, "seed, `n`, of a search by auto, random, pct, pos or surw")
+		"search `algorithm`: auto (schedules aimed at what earlier ones hint at, random ones, and dpor), "+
+			"dpor (one of each set of equivalent schedules), dfs (every schedule), random, pct (random "+
+			"priorities of goroutines), pos (random priorities of operations), surw (random orders of the "+
+			"accesses to some objects), directed (towards a violation, by tandem.Estimate or by which "+
+			"goroutines are blocked)")
+	p.StringVar(&f.isolation, "isolation", "snapshot", "`how` executions are kept apart: snapshot "+
+		"(memory goes back to where an execution departs from the last one), main (memory goes back to "+
+		"the start of main), fork (each execution has its own process)")
+	p.Uint64Var(&f.search.Seed, "seed", 1, "seed `n` of the searches auto, random, pct, pos and surw")
 	p.IntVar(&f.search.PCTDepth, "pct-depth", 3,
-		"for pct: the depth, `n`, of the bugs to look for, that is how many orders of two operations "+
-			"they need")
+		"for pct: look for bugs of depth `n`, which need that many orders of two operations")
 	f.registerBounds(p)
 	p.StringSliceVar(&f.preemptIn, "preempt-in", nil,
 		"`packages` besides the main module in which goroutines are preempted (PATH or PATH/...)")
-	p.StringVar(&f.faults, "faults", "", "faults of the network between the program and the "+
-		"peers, `n[,what]`: at most n in an execution, such as 2. Kinds ("+
-		strings.Join(configs.FaultKinds(), ", ")+"), peers and operations narrow it: "+
+	p.StringVar(&f.faults, "faults", "", "explore faults of the network between the "+
+		"program and the peers, `n[,what]`: at most n in an execution, such as 2. Kinds ("+
+		strings.Join(configs.FaultKinds(), ", ")+"), peers and operations narrow them: "+
 		"2,reset,end,peer=NAME,on=read (or connect, write). "+
 		"Without kinds: "+strings.Join(configs.DefaultFaultKinds(), ", "))
-	p.StringVar(&f.date, "date", "", "`when` the clocks start, of the program and of peers that do not have "+
-		"the machine's: a day (2026-01-31), a point of time (2026-01-31T18:00:00Z) or now "+
+	p.StringVar(&f.date, "date", "", "`when` the clocks start, of the program and of peers with choices or "+
+		"a virtual clock: a day (2026-01-31), a time (2026-01-31T18:00:00Z) or now "+
 		"(default: the end of this day, in UTC)")
 	p.IntVar(&f.early, "early-timers", 0,
-		"let timers fire early, although goroutines can go on, up to `n` times in an execution")
-	p.IntVar(&f.peerTimers, "peer-timers", 0, "let time pass for peers with a virtual clock, until their "+
-		"next timer is due, up to `n` times in an execution")
+		"let timers fire while goroutines can still run, up to `n` times in an execution")
+	p.IntVar(&f.peerTimers, "peer-timers", 0, "let time pass for peers with a virtual clock while the "+
+		"program can still run, until their next timer is due, up to `n` times in an execution")
 	p.BoolVar(&f.leaks, "leaks", false,
 		"treat goroutines that are blocked for ever when the program ends as a violation")
 	p.StringVar(&f.races, "races", "", "`packages` whose memory is watched for data races: direct (the main "+
@@ -126,7 +125,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.IntVar(&f.workers, "workers", 0,
 		"run up to `n` executions at the same time (default: one for each processor; with peers 1)")
 	p.StringVar(&f.selfCheck, "self-check", "", fmt.Sprintf(
-		"which executions to run again and compare: all, off, or one of `n` (default %d)", d.SelfCheck))
+		"run some executions again and compare: all, off, or one of every `n` (default %d)", d.SelfCheck))
 	p.StringSliceVar(&f.tags, "tags", nil,
 		"build with these `tags`, as go build takes them (default: those of GOFLAGS)")
 	p.BoolVarP(&f.verbose, "verbose", "v", false,
@@ -145,7 +144,7 @@ func (f *checkFlags) registerBounds(p *pflag.FlagSet) {
 		fmt.Sprintf("end the search after this `duration` (default %v)", d.Time))
 	p.IntVar(&f.preemptions, "preemptions", 0,
 		"leave out executions with more than `n` preemptions, which are switches away from a goroutine "+
-			"that could go on (default: no bound)")
+			"that could still run (default: no bound)")
 	p.IntVar(&f.delays, "delays", 0,
 		"leave out executions with more than `n` delays, which are turns that a goroutine is made to miss "+
 			"(default: no bound)")

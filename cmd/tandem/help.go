@@ -47,7 +47,7 @@ var flagGroups = []flagGroup{
 	{"What is explored besides schedules", []string{"faults", "early-timers", "peer-timers", "date"}},
 	{"What is watched", []string{"races", "preempt-in", "leaks"}},
 	{"Peers", []string{"strategy", "backend", "scope", "checkpoint-mib", "cache", "ckptd"}},
-	{"Going on after an interruption", []string{"resume", "check run", "save-interval"}},
+	{"Resuming a check", []string{"resume", "check run", "save-interval"}},
 	// Texts come before formats for other programs.
 	{"Output", []string{"out", "out-dir", "unfold", "verbose", "json", "junit", "sarif", "github", "csv",
 		"svg", "html"}},
@@ -77,7 +77,7 @@ const (
 // groupCommands puts the commands below root into groups, for its help.
 func groupCommands(root *cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: toCheck, Title: "Check:"},
-		&cobra.Group{ID: toExplain, Title: "Look into a violation:"},
+		&cobra.Group{ID: toExplain, Title: "Inspect results:"},
 		&cobra.Group{ID: toSetUp, Title: "Set up:"})
 	// Names that are not here are those of commands that prepare a check, or look after peers.
 	group := map[string]string{
@@ -103,7 +103,7 @@ func adviseOnUsage(root *cobra.Command) {
 				if arguments(c, args) == nil {
 					return nil
 				}
-				return fmt.Errorf("%s cannot have %d arguments: give them as in %q, and see %s --help",
+				return fmt.Errorf("%s does not take %d arguments: use %q, and see %s --help",
 					c.CommandPath(), len(args), c.UseLine(), c.CommandPath())
 			}
 		}
@@ -139,7 +139,7 @@ func writeUsage(c *cobra.Command) error {
 		fmt.Fprintf(&text, "\n%s:\n%s", s.Title, s.Flags.FlagUsagesWrapped(helpColumns))
 	}
 	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&text, "\n\"%s COMMAND --help\" says more of a command.\n", c.CommandPath())
+		fmt.Fprintf(&text, "\n\"%s COMMAND --help\" says more about a command.\n", c.CommandPath())
 	}
 	_, err := fmt.Fprint(c.OutOrStderr(), text.String())
 	return err
@@ -208,9 +208,9 @@ func flagSections(c *cobra.Command) (sections []man.Section) {
 // shell that cobra learns is listed without examples, and then a test fails.
 func describeCompletion(root *cobra.Command) {
 	all, _, _ := root.Find([]string{"completion"}) // it is there
-	all.Short = "Print what completes commands, flags and values in a shell"
-	all.Long = `Prints a script for a shell. There it completes commands, flags, the values of flags, profiles
-and saved runs.`
+	all.Short = "Print a completion script for a shell"
+	all.Long = `Prints a script for a shell, which completes commands, flags, values of flags, profiles and
+saved runs.`
 	all.Example = "  source <(tandem completion bash)"
 	// cobra's own texts have a form of their own, and no examples.
 	for _, c := range all.Commands() {
@@ -237,7 +237,7 @@ and saved runs.`
 	}
 	// Cobra's text for tandem help repeats that of --help, so it gets one of its own.
 	help, _, _ := root.Find([]string{"help"})
-	help.Short, help.Long = "Say more of a command", "Prints what a command does, and its flags."
+	help.Short, help.Long = "Say more about a command", "Prints what a command does, and its flags."
 	help.Example = "  tandem help check"
 }
 

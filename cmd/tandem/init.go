@@ -32,7 +32,7 @@ func initCommand() *cobra.Command {
 	f := new(initFlags)
 	c := &cobra.Command{
 		Use:   "init [PACKAGE] [flags] [-- ARGS]",
-		Short: "Write a first tandem.yaml, by a look at what the program dials",
+		Short: "Write a first tandem.yaml, from what the program dials",
 		Long: `Builds the program, runs it once without peers, and shows which addresses it dials and listens
 at. Then it writes tandem.yaml into the directory of the package. An address whose port a profile
 has becomes a peer; others become comments to be completed. A program that ends because a peer is

@@ -66,7 +66,7 @@ func (f *formats) register(p *pflag.FlagSet) {
 	p.StringVar(&f.sarif, "sarif", "",
 		"write violations to `file` as SARIF 2.1.0, for code scanning; paths are relative to the repository")
 	p.StringVar(&f.outDir, "out-dir", "",
-		"write counterexamples to `directory`, which is made; none is replaced that is of something else")
+		"write counterexamples to `directory`, which is created; those of other programs are not replaced")
 	p.BoolVar(&f.github, "github", false, "print annotations for GitHub Actions, and add to the summary "+
 		"of the step (default: where GITHUB_ACTIONS is true)")
 	p.BoolVar(&f.json, "json", false,

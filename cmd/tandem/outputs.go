@@ -24,7 +24,7 @@ func writable(files ...string) error {
 		// Permissions alone do not tell: the file system may be read-only or full.
 		probe, err := os.CreateTemp(filepath.Dir(path), ".tandem-*")
 		if err != nil {
-			return fmt.Errorf("nothing can be written to %s: %w; name a file in a directory that there is",
+			return fmt.Errorf("nothing can be written to %s: %w; name a file in an existing directory",
 				path, err)
 		}
 		probe.Close()

@@ -18,7 +18,7 @@ func TestWritable(t *testing.T) {
 	}
 	for file, want := range map[string]string{
 		dir:                                  "it is a directory",
-		filepath.Join(dir, "missing", "new"): "name a file in a directory that there is",
+		filepath.Join(dir, "missing", "new"): "name a file in an existing directory",
 	} {
 		if err := writable(file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)

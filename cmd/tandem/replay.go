@@ -42,7 +42,7 @@ reproduces says nothing of other schedules: check the program for that.`,
 		"write the counterexample to `file` as an HTML page, with a column for each goroutine")
 	c.Flags().BoolVar(&f.unfold, "unfold", false, "show every step")
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false,
-		"say more, of goroutines and peers for instance")
+		"say more, such as about goroutines and peers")
 	fileFlags(c.Flags(), "dir", "html")
 	return c
 }

@@ -88,9 +88,9 @@ Exit codes: 0 all tests hold, 1 some test is violated, 2 unknown, 3 error.`,
 	p.BoolVar(&f.together, "together", false,
 		"explore subtests that call t.Parallel together, in all orders, and not each by itself")
 	p.StringVar(&f.several, "violations", "1",
-		"how many distinct violations to look for in each test: `n` or all; each has a file of its own")
+		"look for `n` distinct violations in each test, or all; each has its own file")
 	p.DurationVar(&f.timeout, "timeout", 0,
-		"end each search after this `duration`, as for go test; other bounds stay, and 0 is no bound")
+		"end each search after this `duration`, as for go test; 0 is no bound, and other bounds stay")
 	return c
 }
 

@@ -123,7 +123,7 @@ func General(err error) string {
 		{[]syscall.Errno{syscall.EACCES, syscall.EPERM, syscall.EROFS},
 			"run it as a user who may do that, or name a place where you may"},
 		{[]syscall.Errno{syscall.ENOENT, syscall.ENOTDIR},
-			"look at the name, since there is nothing called that"},
+			"check the name, since no such file exists"},
 		{[]syscall.Errno{syscall.EISDIR}, "name a file instead"},
 		{[]syscall.Errno{syscall.ENOMEM}, "free memory, or take fewer --workers"},
 		{[]syscall.Errno{syscall.EMFILE, syscall.ENFILE}, "raise the limit of open files (ulimit -n)"},

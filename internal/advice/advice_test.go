@@ -49,7 +49,7 @@ func TestGeneral(t *testing.T) {
 	}{
 		{errors.New("x: give another one"), ""},
 		{errors.New("the proxy died"), "report it as a fault of Tandem"},
-		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, "look at the name"},
+		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, "check the name"},
 		{fmt.Errorf("saving: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), "make room"},
 		{fmt.Errorf("a: %w, b", syscall.EACCES), "run it as a user who may"},
 	} {

@@ -33,7 +33,7 @@ func TestNoImage(t *testing.T) {
 	}
 	damage(t, place("damaged"), `"linux"`, `"LINUX"`)
 	for name, want := range map[string]string{
-		"missing": "there is no such file or directory: look at the name, and write engine:NAME",
+		"missing": "there is no such file or directory: check the name, and write engine:NAME",
 		"text":    "is no container image: it is no tar archive, or a damaged one",
 		"empty":   "it is no tar archive",
 		"zstd":    "it is compressed by zstd, which is not supported: write it with gzip",

@@ -43,7 +43,7 @@ func openSource(source, work string) (a archive, wanted string, err error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, "", fmt.Errorf("%s: there is no such file or directory: look at the name, and write "+
+		return nil, "", fmt.Errorf("%s: there is no such file or directory: check the name, and write "+
 			"%sNAME "+
 			"for an image of a local engine", source, Engine)
 	case err != nil:

@@ -35,7 +35,7 @@ func printConnections(p *printer.Printer, c *report.Counterexample) {
 	if len(list) == 0 {
 		return
 	}
-	p.Heading("The peers by then")
+	p.Heading("Connections to peers")
 	for i, x := range list {
 		if i == maxConnectionsShown {
 			p.Printf("  and %s more", textutil.CountOf(len(list)-i, "connection"))
@@ -44,7 +44,7 @@ func printConnections(p *printer.Printer, c *report.Counterexample) {
 		p.Print("  " + x.head())
 		// An answer ends what was unanswered before: streams do not say to what they answer.
 		if x.answered >= 0 {
-			p.Print(withPlace("    its last: "+bytesOf(x.gotIn, x.answered), sourceOf(c, x.answered), ""))
+			p.Print(withPlace("    it last sent "+bytesOf(x.gotIn, x.answered), sourceOf(c, x.answered), ""))
 		}
 		for j, step := range x.unanswered {
 			if j == maxUnanswered {
@@ -68,7 +68,7 @@ func (x connection) head() string {
 	if x.address != "" {
 		name += " to " + words.Printable(x.address)
 	}
-	text := fmt.Sprintf("%s: the peer had got %s, and sent %s", name, textutil.CountOf(x.sent, "byte"),
+	text := fmt.Sprintf("%s: the peer received %s, and sent %s", name, textutil.CountOf(x.sent, "byte"),
 		textutil.CountOf(x.got, "byte"))
 	if x.ended != "" {
 		text += "; " + x.ended

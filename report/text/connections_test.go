@@ -22,9 +22,9 @@ func TestConnections(t *testing.T) {
 	p := printer.New(report.Options{})
 	printConnections(p, c)
 	const want = `
-The peers by then
-  connection 0 to 127.0.0.1:1: the peer had got 87 bytes, and sent 12 bytes
-    its last: 12 bytes in step 2                                a.go:2
+Connections to peers
+  connection 0 to 127.0.0.1:1: the peer received 87 bytes, and sent 12 bytes
+    it last sent 12 bytes in step 2                             a.go:2
     the program sent 5 bytes in step 2: the peer had sent nothing since  a.go:2
     the program sent 72 bytes in step 3: the peer had sent nothing since  a.go:3
 `

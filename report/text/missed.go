@@ -35,7 +35,7 @@ func printMissed(p *printer.Printer, m report.Missed, reason string) {
 		p.Print("    " + words.Printable(line))
 	}
 	if len(m.Dialled) > 0 {
-		p.Print("  or, if nobody is to be there:")
+		p.Print("  or, if no peer is to be there:")
 		p.Print("    " + words.Printable(absent(m.Dialled)))
 	}
 }
@@ -67,7 +67,7 @@ func Missed(m report.Missed) string {
 // case, but a missing peer may be its cause.
 func printMissing(p *printer.Printer, run report.Run) {
 	if len(run.Missed.Configure) > 0 && run.Verdict == report.Violated {
-		p.Heading("Nobody there")
+		p.Heading("Missing peers")
 		printMissed(p, run.Missed, run.Reason)
 	}
 }

@@ -67,8 +67,7 @@ func notTraces(n report.Counts) string {
 	if len(list) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s traces; %s)", textutil.Count(traces),
-		strings.Join(list, ", "))
+	return fmt.Sprintf(" (%s; %s)", textutil.CountOf(traces, "trace"), strings.Join(list, ", "))
 }
 
 // rate is left out where the search was too short for it to mean something. It counts redundant
@@ -91,7 +90,8 @@ func printPeers(p *printer.Printer, n report.Counts) {
 			textutil.CountOf(n.ReadInputs, "input"), words.Printable(n.Reads))
 	}
 	for _, process := range n.Uninstrumented[:min(len(n.Uninstrumented), printer.MaxListed)] {
-		p.Printf("  it is not known what %s reads of these", words.Printable(process))
+		p.Printf("  it is not known what %s has read of the time and random numbers",
+			words.Printable(process))
 	}
 	p.Printf("  %s%s, %s, %s replayed", textutil.CountOf(n.Checkpoints, "checkpoint"), backends(n),
 		textutil.CountOf(n.Restores, "restore"), textutil.CountOf(n.Replayed, "input"))

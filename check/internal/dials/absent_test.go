@@ -99,7 +99,7 @@ func TestAbsentAsSuggested(t *testing.T) {
 		s.Add(&Notes{Dials: []sut.Dial{{Address: at(t, text), Result: syscall.ECONNREFUSED}}})
 	}
 	s.Add(&Notes{Dials: []sut.Dial{{Name: "db.test.", Result: syscall.ENOENT}}})
-	_, lines, ok := strings.Cut(text.Missed(s.Found(nil, nil).Missed), "or, if nobody is to be there:\n")
+	_, lines, ok := strings.Cut(text.Missed(s.Found(nil, nil).Missed), "or, if no peer is to be there:\n")
 	if !ok {
 		t.Fatal("nothing is suggested")
 	}

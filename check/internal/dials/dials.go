@@ -178,7 +178,7 @@ func (s *Set) Found(group *peers.Group, absent []configs.Absent) Found {
 			": the program waits for clients, and none is configured"
 	// One dial that reached somebody is enough for the verdict to mean something.
 	case len(missing) > 0 && !s.reached && s.allMissing(group):
-		f.Vacuous = "nobody was there whom the program dialled: " + unconfigured(missing)
+		f.Vacuous = "the program reached no peer: " + unconfigured(missing)
 	}
 	f.Configure = configuration(missing, s.waited)
 	f.Undialled = s.undialled(absent)
@@ -232,7 +232,7 @@ func unconfigured(missing []target) string {
 	if more := len(missing) - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return "no peer is configured " + strings.Join(texts, ", ")
+	return "none is configured " + strings.Join(texts, ", ")
 }
 
 // Found is whom the executions of a search missed.

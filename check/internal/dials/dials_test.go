@@ -36,7 +36,7 @@ func TestFound(t *testing.T) {
 	group := &peers.Group{Peers: []peers.Peer{{Name: "a", Listen: "127.0.0.1:80 udp:127.0.0.1:53"}}}
 	refusal := func(address string) string { return address + " connection refused" }
 	every := func(where string) string {
-		return "nobody was there whom the program dialled: no peer is configured " + where
+		return "the program reached no peer: none is configured " + where
 	}
 	for name, c := range map[string]struct {
 		dials   []sut.Dial

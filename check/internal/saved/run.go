@@ -406,7 +406,7 @@ func (root Runs) Open(name string) (*Run, error) {
 		dir = filepath.Join(string(root), name)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			if here, err := os.Stat(name); err != nil || !here.IsDir() {
-				return nil, fmt.Errorf("there is no saved run %s in %s%s; look at the "+
+				return nil, fmt.Errorf("there is no saved run %s in %s%s; check the "+
 					"name", name, root, root.list())
 			}
 			dir = name

@@ -55,7 +55,7 @@ func (p Phases) String() string {
 	if p.All() == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("a portfolio of searches: %d systematic, %d aimed and %d sampled executions",
+	text := fmt.Sprintf("search auto: %d systematic, %d aimed and %d sampled executions",
 		p.Systematic, p.Aimed, p.Sampled)
 	if p.At > 0 {
 		text += fmt.Sprintf("; the first violation was execution %d, which was %v", p.At, p.Found)

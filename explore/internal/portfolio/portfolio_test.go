@@ -278,7 +278,7 @@ func TestPhases(t *testing.T) {
 	}{{core.Systematic, false}, {core.Aimed, false}, {core.Sampled, true}, {core.Systematic, true}} {
 		p.Note(x.by, x.violates)
 	}
-	want := "a portfolio of searches: 2 systematic, 1 aimed and 1 sampled executions; " +
+	want := "search auto: 2 systematic, 1 aimed and 1 sampled executions; " +
 		"the first violation was execution 3, which was sampled"
 	if got := fmt.Sprint(p); got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -201,10 +201,10 @@ func (t *Toolchain) Packages(
 		list = append(list, Package{path, dir})
 	}
 	if err == nil && len(list) == 0 {
-		err = errors.New("no package matches: look at the name")
+		err = errors.New("no package matches: check the name")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w; look at the name, and at "+
+		return nil, fmt.Errorf("looking up %s: %w; check the name, and at "+
 			"go.mod", strings.Join(patterns, " "), err)
 	}
 	return list, nil
@@ -250,15 +250,15 @@ func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]
 	cmd.Env = append(cmd.Env, env)
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w; look at the name, and at "+
+		return nil, fmt.Errorf("looking up %s: %w; check the name, and at "+
 			"go.mod", o.Package, commandError(err))
 	}
 	packages, err := decodeList(out)
 	if err == nil && len(packages) == 0 {
-		err = errors.New("no package matches: look at the name")
+		err = errors.New("no package matches: check the name")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w; look at the name, and at go.mod", o.Package, err)
+		return nil, fmt.Errorf("looking up %s: %w; check the name, and at go.mod", o.Package, err)
 	}
 	return packages, nil
 }
