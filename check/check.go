@@ -1,6 +1,6 @@
-// Package check runs one check: the search chooses schedules, a worker executes them, the cache
-// answers for the peers, and the peers stand where the cursor is whenever the cache cannot. It is
-// the only room that knows the others.
+// Package check runs one check: the search chooses schedules, a worker executes them, and the cache
+// answers for the peers. What it cannot answer is asked of the peers, which are first brought to
+// the cursor. It is the only room that knows the others.
 package check
 
 import (

@@ -1,5 +1,5 @@
-// Package dials tells whom the executions of a check have dialled though nobody was there, and for
-// which clients they waited that nobody is. A verdict that rests on that alone says nothing.
+// Package dials collects the addresses that a check dialled without a peer there, and those where
+// it waited for clients that are not configured. A verdict that rests on that alone says nothing.
 package dials
 
 import (

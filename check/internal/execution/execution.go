@@ -1,5 +1,5 @@
-// Package execution has what outlives an execution: what there is to know of it, what it has
-// counted, and what is kept of one that somebody may want to see.
+// Package execution has the results of an execution: its outcome, its counts, and the record that
+// is kept if a report may show it.
 package execution
 
 import (

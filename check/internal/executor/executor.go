@@ -1,5 +1,5 @@
 // Package executor runs executions: a worker that runs the program, a session with the peers that
-// answers for them, and what tells which executions somebody may want to see.
+// answers for them, and the choice of executions that a report may show.
 package executor
 
 import (

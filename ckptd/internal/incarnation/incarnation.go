@@ -1,5 +1,5 @@
-// Package incarnation has what of a group changes with every restore, and what the daemon and its
-// backends hand to each other.
+// Package incarnation has the parts of a group that change with every restore, and the types that
+// the daemon and its backends exchange.
 package incarnation
 
 import (

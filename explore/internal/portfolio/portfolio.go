@@ -1,6 +1,6 @@
-// Package portfolio has the search that other searches are parts of: aimed schedules find what the
-// log of an execution already hints at, samples what is frequent, and a systematic search the rest.
-// Only the systematic search can say that nothing is left.
+// Package portfolio combines searches: aimed schedules find what the log of an execution hints at,
+// samples find what is frequent, and a systematic search finds the rest. Only the systematic one
+// can say that nothing is left.
 package portfolio
 
 import (

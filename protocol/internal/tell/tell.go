@@ -1,4 +1,4 @@
-// Package tell writes how far a search is, from time to time.
+// Package tell reports the progress of a search, from time to time.
 package tell
 
 import (
