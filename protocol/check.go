@@ -12,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/local"
 	"github.com/tandem-mc/tandem/protocol/internal/page"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -371,11 +372,11 @@ func newSearch(m *machine, o Options, b *bounds) global.Config {
 
 // newConfig is a search without bounds.
 func newConfig(m *machine) global.Config {
-	c := global.Config{
+	c := global.Config{System: system.System{
 		Table: table.New(len(m.model.Nodes), m.model.Network == Ordered, m), Nodes: len(m.model.Nodes),
 		Ordered: m.model.Network == Ordered, Duplicating: m.model.Network == Duplicating,
-		Faults: global.Faults(m.model.Faults), Workers: 1,
-	}
+		Faults: system.Faults(m.model.Faults),
+	}, Workers: 1}
 	if m.judge.has(always, sometimes) {
 		c.Judge = m.judge.state
 	}

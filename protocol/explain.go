@@ -12,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/page"
 	"github.com/tandem-mc/tandem/protocol/internal/show"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -30,7 +31,7 @@ func (m *machine) explain(c global.Config, found *global.Violation) (*Violation,
 }
 
 // draw draws the steps of a run, with what changes in the nodes.
-func (m *machine) draw(v *Violation, t *table.Table, first []table.Local, steps []global.Step) error {
+func (m *machine) draw(v *Violation, t *table.Table, first []table.Local, steps []system.Step) error {
 	chart, err := m.chart(t, first, steps)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func (m *machine) draw(v *Violation, t *table.Table, first []table.Local, steps 
 }
 
 // chart is what a page shows of a run.
-func (m *machine) chart(t *table.Table, first []table.Local, steps []global.Step) (*page.Chart, error) {
+func (m *machine) chart(t *table.Table, first []table.Local, steps []system.Step) (*page.Chart, error) {
 	chart := &page.Chart{}
 	for i, l := range first {
 		fields, err := m.fields(t, i, l)
@@ -62,10 +63,10 @@ func (m *machine) chart(t *table.Table, first []table.Local, steps []global.Step
 	// Where each node stands before the step.
 	locals := slices.Clone(first)
 	for _, s := range steps {
-		if s.Fault == global.Part || s.Fault == global.Heal {
+		if s.Fault == system.Part || s.Fault == system.Heal {
 			s.Node = -1
 		}
-		line := show.Step{Node: s.Node, Text: m.describeStep(t, locals, s), Lost: s.Fault == global.Drop}
+		line := show.Step{Node: s.Node, Text: m.describeStep(t, locals, s), Lost: s.Fault == system.Drop}
 		for _, sent := range bySender(t, messagesOf(s)) {
 			line.From = append(line.From, sent.From)
 		}
@@ -132,12 +133,12 @@ func (v *Violation) writeHTML(name string) error {
 }
 
 // describeStep says what happens in a step.
-func (m *machine) describeStep(t *table.Table, locals []table.Local, s global.Step) string {
+func (m *machine) describeStep(t *table.Table, locals []table.Local, s system.Step) string {
 	var text string
 	switch {
-	case s.Fault == global.Part:
+	case s.Fault == system.Part:
 		return "partition: " + m.names(^s.Cut) + " | " + m.names(s.Cut)
-	case s.Fault == global.Heal:
+	case s.Fault == system.Heal:
 		return "the partition heals"
 	case s.Kind == table.Deliver:
 		text = m.show(t.Message(s.Message).Image)
@@ -153,9 +154,9 @@ func (m *machine) describeStep(t *table.Table, locals []table.Local, s global.St
 		text = m.describeOwn(s.Node, here.Image, s.Kind, here.Own[s.Index].Index)
 	}
 	switch s.Fault {
-	case global.Drop:
+	case system.Drop:
 		text += " is lost"
-	case global.Duplicate:
+	case system.Duplicate:
 		text += ", which will come again"
 	}
 	if s.Outcome != nil && len(s.Outcome.Choices) > 0 {
@@ -186,7 +187,7 @@ func bySender(t *table.Table, set []table.Message) []table.Sent {
 }
 
 // notes list what a handler has done: changes of the node, messages, a failure.
-func (m *machine) notes(t *table.Table, s global.Step, from table.Local) (notes []string, err error) {
+func (m *machine) notes(t *table.Table, s system.Step, from table.Local) (notes []string, err error) {
 	before, err := m.decode(s.Node, t.State(s.Node, from).Image)
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
 
 // Position is a state of a model, and how it was reached.
@@ -95,7 +95,7 @@ func (w *walker) next(p *Position) error {
 		s := NextStep{Text: w.machine.describeStep(w.table, locals, x.step) + w.senders(x.step),
 			Run: p.Run + "." + strconv.FormatInt(int64(i), 36)}
 		// The network does its part alone.
-		if x.step.Fault != global.Part && x.step.Fault != global.Heal {
+		if x.step.Fault != system.Part && x.step.Fault != system.Heal {
 			s.Node = w.machine.model.name(x.step.Node)
 		}
 		p.Steps = append(p.Steps, s)
@@ -105,7 +105,7 @@ func (w *walker) next(p *Position) error {
 
 // senders says whose messages arrive in a step. Equal messages of different nodes are different
 // steps. It is empty if none arrives.
-func (w *walker) senders(s global.Step) string {
+func (w *walker) senders(s system.Step) string {
 	var names []string
 	for _, message := range messagesOf(s) {
 		names = append(names, w.machine.model.name(w.table.Message(message).From))

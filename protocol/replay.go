@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/show"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -53,7 +54,7 @@ func encodeRun(m *machine, c global.Config, found *global.Violation) (string, er
 }
 
 // isSame says whether two steps from one state are the same.
-func isSame(a, b global.Step) bool {
+func isSame(a, b system.Step) bool {
 	return a.Kind == b.Kind && a.Fault == b.Fault && a.Node == b.Node && a.Message == b.Message &&
 		a.Index == b.Index && a.Choice == b.Choice && a.Cut == b.Cut && slices.Equal(a.Set, b.Set)
 }
@@ -64,7 +65,7 @@ type choice struct {
 	text   string
 	state  []byte
 	locals []table.Local
-	step   global.Step
+	step   system.Step
 }
 
 // walker goes through a run.
@@ -74,7 +75,7 @@ type walker struct {
 	walk    *global.Walk
 	state   []byte
 	first   []table.Local
-	steps   []global.Step
+	steps   []system.Step
 }
 
 // newWalker stands nowhere. It judges nothing on the way, since a run may pass by other violations.
@@ -196,7 +197,7 @@ func sorted(choices []choice) []choice {
 }
 
 // messagesOf are the messages that arrive in a step.
-func messagesOf(s global.Step) []table.Message {
+func messagesOf(s system.Step) []table.Message {
 	switch s.Kind {
 	case table.Deliver:
 		return []table.Message{s.Message}

@@ -1,7 +1,7 @@
 package directed
 
 import (
-	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -93,7 +93,7 @@ func (s *search) expand(open *queue, at uint32) error {
 }
 
 // endOf judges a state from which no step leads on.
-func (s *search) endOf(steps []global.Step, locals []table.Local) *verdict {
+func (s *search) endOf(steps []system.Step, locals []table.Local) *verdict {
 	if len(steps) > 0 {
 		return nil
 	}

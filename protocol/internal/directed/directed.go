@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -81,7 +82,7 @@ type finding struct {
 	length int
 	at     uint32       // where the run ends, unless it is the path
 	path   [][]byte     // of IDAStar
-	step   *global.Step // after that, if the step itself fails
+	step   *system.Step // after that, if the step itself fails
 }
 
 // errEnded unwinds a search that has found something or has come to a bound. It is not an error of
@@ -236,7 +237,7 @@ func (s *search) run() (*global.Violation, error) {
 }
 
 // fails says whether a step ends a run.
-func fails(s global.Step) bool { return s.Outcome != nil && s.Outcome.Failure != "" }
+func fails(s system.Step) bool { return s.Outcome != nil && s.Outcome.Failure != "" }
 
 // isCut says whether something is left that was not expanded. When a search has gone through all
 // that it may, only the bound on the depth leaves something. A state that was too deep may have

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -150,7 +150,7 @@ func (s *search) behind(c candidate, depth int) error {
 }
 
 // failing is a step that fails, which takes a run to its end.
-func (s *search) failing(step global.Step, length int) error {
+func (s *search) failing(step system.Step, length int) error {
 	if length > s.bound {
 		s.next = min(s.next, length)
 		return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
 
 // byteForm keeps states as bytes. It is for all models: ordered networks, partitions, and states of
@@ -20,13 +21,13 @@ type byteForm struct {
 // newByteForm is empty.
 func newByteForm(c *Config) *byteForm { return &byteForm{Set: space.New(c.shards()), config: c} }
 
-func (f *byteForm) add(s *state, parent space.Ref) (at space.Ref, isNew bool, err error) {
-	f.packed = f.config.pack(f.packed[:0], s)
+func (f *byteForm) add(s *system.State, parent space.Ref) (at space.Ref, isNew bool, err error) {
+	f.packed = f.config.Pack(f.packed[:0], s)
 	return f.Insert(f.packed, parent)
 }
 
 // addFrom remembers no node: what is expanded as bytes is expanded in full.
-func (f *byteForm) addFrom(s *state, parent space.Ref, _ uint8) (at space.Ref, isNew bool, err error) {
+func (f *byteForm) addFrom(s *system.State, parent space.Ref, _ uint8) (at space.Ref, isNew bool, err error) {
 	return f.add(s, parent)
 }
 
@@ -43,7 +44,7 @@ type loaded struct {
 	place uint64
 }
 
-func (f *byteForm) load(s *state, place uint64, _ space.Ref, _ uint8) (
+func (f *byteForm) load(s *system.State, place uint64, _ space.Ref, _ uint8) (
 	at space.Ref, isNew bool, err error) {
 	at, isNew, err = f.add(s, space.None)
 	shard, _ := f.Split(at)
@@ -61,7 +62,7 @@ func (f *byteForm) placeOf(at space.Ref) uint64 {
 	return list[i].place
 }
 
-func (f *byteForm) look(at space.Ref, s *state) { f.config.unpack(s, f.State(at)) }
+func (f *byteForm) look(at space.Ref, s *system.State) { f.config.Unpack(s, f.State(at)) }
 
 // cut leaves a part whole: there are many shards, and only some places are those of states.
 func (f *byteForm) cut(parts []part, whole part) []part { return append(parts, whole) }
@@ -86,7 +87,7 @@ type byteWorker struct {
 	set    *space.Set
 	packed []byte // next
 	// visitor is what visit is as a function, made once.
-	visitor func(Step) error
+	visitor func(system.Step) error
 }
 
 func (w *byteWorker) reset() {}
@@ -118,12 +119,12 @@ func (w *byteWorker) expandBytes(at space.Ref, packed []byte) error {
 	}
 	// The bytes lie in the arena; what is unpacked can be changed.
 	w.at, w.steps, w.leadsOn = at, 0, false
-	w.config.unpack(&w.cur, packed)
+	w.Unpack(&w.Cur, packed)
 	nodes := w.selected()
-	err := w.expandNodes(nodes, w.visitor)
+	err := w.ExpandNodes(nodes, w.visitor)
 	// The rest is expanded only if the proviso wants it.
 	if err == nil && w.Proviso && !w.leadsOn {
-		err = w.expandNodes(^nodes, w.visitor)
+		err = w.ExpandNodes(^nodes, w.visitor)
 	}
 	if err != nil {
 		return err
@@ -132,7 +133,7 @@ func (w *byteWorker) expandBytes(at space.Ref, packed []byte) error {
 }
 
 // visit takes note of one transition from cur to next.
-func (w *byteWorker) visit(step Step) error {
+func (w *byteWorker) visit(step system.Step) error {
 	w.steps++
 	w.counted++
 	if step.Outcome != nil && step.Outcome.Failure != "" {
@@ -141,25 +142,25 @@ func (w *byteWorker) visit(step Step) error {
 		return w.end(&finding{violation, w.at, &failed}, "", nil)
 	}
 	// A handler has returned, or none has run.
-	chosen, err := w.alike.choose(&w.next)
+	chosen, err := w.alike.choose(&w.Next)
 	if err != nil {
 		return err
 	}
-	w.packed = w.config.pack(w.packed[:0], chosen)
+	w.packed = w.Pack(w.packed[:0], chosen)
 	at, isNew, err := w.set.Insert(w.packed, w.at)
 	if err != nil {
 		return err
 	}
-	w.take(at, isNew, w.next.left != w.cur.left)
+	w.take(at, isNew, w.Next.Left != w.Cur.Left)
 	// Most models have properties; an assertion of a node has been judged with its local state.
-	was := w.reader.State(step.Node, w.cur.locals[step.Node])
-	is := w.reader.State(step.Node, w.next.locals[step.Node])
+	was := w.Reader.State(step.Node, w.Cur.Locals[step.Node])
+	is := w.Reader.State(step.Node, w.Next.Locals[step.Node])
 	switch {
 	case !isNew:
 	case is.Failure != "":
 		return w.end(&finding{Violation: Violation{Property: -1, Failure: is.Failure}, at: at}, "", nil)
 	case is.Class != was.Class:
-		return w.judgeState(at, &w.next)
+		return w.judgeState(at, &w.Next)
 	}
 	return nil // what holds there holds here
 }

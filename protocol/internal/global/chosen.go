@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/alike"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
 
 // chosen chooses one of the states that differ in the names of alike nodes only, for one worker. If
@@ -13,7 +14,7 @@ import (
 type chosen struct {
 	*alike.Canonical
 	worker   *worker
-	state    state
+	state    system.State
 	compared int // judgements
 }
 
@@ -23,13 +24,13 @@ func newChosen(w *worker) *chosen {
 }
 
 // choose returns the state that is visited for a state, until the next call.
-func (c *chosen) choose(s *state) (*state, error) {
+func (c *chosen) choose(s *system.State) (*system.State, error) {
 	if c == nil {
 		return s, nil
 	}
 	// Faults have no names.
-	k, err := c.Of(alike.State{Locals: s.locals, Messages: s.messages, Cut: s.cut})
-	c.state = state{k.Locals, s.left, k.Cut, k.Messages}
+	k, err := c.Of(alike.State{Locals: s.Locals, Messages: s.Messages, Cut: s.Cut})
+	c.state = system.State{Locals: k.Locals, Left: s.Left, Cut: k.Cut, Messages: k.Messages}
 	return &c.state, err
 }
 
@@ -52,7 +53,7 @@ const (
 )
 
 // compare wants a judgement to be the same for other names of alike nodes.
-func (c *chosen) compare(s *state, j Judgement) error {
+func (c *chosen) compare(s *system.State, j Judgement) error {
 	return c.eachSwap(s, func(swap int, classes []uint32) error {
 		other := c.worker.Judge(classes)
 		switch {
@@ -71,7 +72,7 @@ func (c *chosen) compare(s *state, j Judgement) error {
 }
 
 // compareEnd is that for the end of a run.
-func (c *chosen) compareEnd(s *state, property int) error {
+func (c *chosen) compareEnd(s *system.State, property int) error {
 	return c.eachSwap(s, func(swap int, classes []uint32) error {
 		if other := c.worker.JudgeEnd(classes); other != property {
 			return &AsymmetryError{max(other, property), swap}
@@ -81,7 +82,7 @@ func (c *chosen) compareEnd(s *state, property int) error {
 }
 
 // eachSwap calls check with the classes after each exchange of two alike nodes, for a sample.
-func (c *chosen) eachSwap(s *state, check func(swap int, classes []uint32) error) error {
+func (c *chosen) eachSwap(s *system.State, check func(swap int, classes []uint32) error) error {
 	if c == nil {
 		return nil
 	}
@@ -94,11 +95,11 @@ func (c *chosen) eachSwap(s *state, check func(swap int, classes []uint32) error
 	classes := slices.Clone(w.classes)
 	defer func() { w.classes = append(w.classes[:0], classes...) }()
 	for i := range c.Swaps() {
-		locals, err := c.Swap(i, s.locals)
+		locals, err := c.Swap(i, s.Locals)
 		if err != nil {
 			return err
 		}
-		if err := check(i, w.classesOf(&state{locals: locals})); err != nil {
+		if err := check(i, w.classesOf(&system.State{Locals: locals})); err != nil {
 			return err
 		}
 	}

@@ -7,28 +7,21 @@ import (
 
 	"github.com/tandem-mc/tandem/protocol/internal/alike"
 	"github.com/tandem-mc/tandem/protocol/internal/external"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
 // Config says what to search, and how far.
 type Config struct {
-	Table *table.Table
-	Nodes int
-	// Ordered: messages from one node to another arrive in the order in which they were sent. Else
-	// they arrive in any order. Duplicating: a message that was sent stays, and may arrive at any
-	// time again. Not both.
-	Ordered, Duplicating bool
-	Faults               Faults
+	system.System
 	// Judge judges the local states of all nodes, by their classes. It may be called by several
 	// goroutines at a time. Nil: there is nothing to judge.
 	Judge func(classes []uint32) Judgement
 	// JudgeEnd judges a state in which nothing can happen any more. It returns the property that is
 	// violated, or a negative number. Nil: there is nothing to judge.
 	JudgeEnd func(classes []uint32) int
-	// Select says which nodes' transitions are enough to explore in a state, as bits. Within says
-	// whether a state with this local state is of interest; others are left out. Nil: all.
+	// Select says which nodes' transitions are enough to explore in a state, as bits. Nil: all.
 	Select func(locals []table.Local, messages []table.Message, canArrive func(i int) bool) uint64
-	Within func(node int, local table.Local) bool
 	// Proviso: a state from which the selected transitions lead only to states that are expanded
 	// already is expanded in full. So no transition is put off for ever in a cycle (Bosnacki,
 	// Holzmann: "Improving Spin's Partial-Order Reduction for Breadth-First Search", SPIN 2005).

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
+	"github.com/tandem-mc/tandem/protocol/internal/vector"
 )
 
 // newForm returns the narrowest form that will do: vectors, or else bytes. Log is that of the bits
@@ -25,11 +27,13 @@ func newForm(c *Config, log uint) form {
 }
 
 // isNarrow says whether a search can go on with a wider form.
-func isNarrow(err error) bool { return errors.Is(err, errNarrow) || errors.Is(err, errCounter) }
+func isNarrow(err error) bool {
+	return errors.Is(err, vector.ErrNarrow) || errors.Is(err, vector.ErrCounter)
+}
 
 // widerForm returns a form that is not too narrow for a reason.
 func widerForm(s *search, reason error) form {
-	if errors.Is(reason, errCounter) {
+	if errors.Is(reason, vector.ErrCounter) {
 		s.log++
 	}
 	return newForm(s.Config, s.log)
@@ -45,7 +49,7 @@ type conversion struct {
 	// places are where states are now, by shard and number; None if they are not there yet. Nil:
 	// all are where they were.
 	places [][]space.Ref
-	state  state
+	state  system.State
 }
 
 // convert takes all visited states to a form that is wide enough.
@@ -148,7 +152,7 @@ func (c *conversion) take(at, parent space.Ref) (now space.Ref, err error) {
 // ofWords is a form of vectors, of whatever width.
 type ofWords interface {
 	form
-	shapeOf() *shape
+	shapeOf() *vector.Shape
 	Reserve(states int)
 	Release()
 	// read reads states of a shard, from a place on.
@@ -172,7 +176,7 @@ const visitedTogether = 64
 
 // visited is a state with where it comes from.
 type visited struct {
-	words  widest
+	words  space.Widest
 	parent space.Ref
 	node   uint8
 }
@@ -203,43 +207,11 @@ func recodeShard(from, to ofWords, shard int) error {
 		list = list[:min(uint64(len(list)), end-n)]
 		from.read(list, shard, n)
 		for i := range list {
-			list[i].words = recode(a, b, &list[i].words)
+			list[i].words = vector.Recode(a, b, &list[i].words)
 		}
 		if err := to.put(list, shard); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// widest is a vector of any width.
-type widest = space.Widest
-
-// recode makes a vector of one shape one of another, in which all its numbers fit.
-func recode(from, to *shape, v *widest) (u widest) {
-	for node, f := range from.locals {
-		add(to.locals[node], &u, get(f, v))
-	}
-	for i, f := range from.left {
-		if f.most != 0 {
-			add(to.left[i], &u, get(f, v))
-		}
-	}
-	// Counters that one of the shapes lacks are zero.
-	messages := min(from.messages, to.messages)
-	if from.log != to.log {
-		for m := range messages {
-			add(to.counter(m), &u, get(from.counter(m), v))
-		}
-		return u
-	}
-	// The counters are one string of bits.
-	for done, all := 0, messages<<from.log; done < all; {
-		a, b := from.base+done, to.base+done
-		size := min(64-a%64, 64-b%64, all-done)
-		part := v[a/64] >> (a % 64) & (^uint64(0) >> (64 - size))
-		u[b/64] |= part << (b % 64)
-		done += size
-	}
-	return u
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -46,25 +47,25 @@ func (w *worker) startFailure(node int, o table.Outcome) string {
 	if o.Failure != "" {
 		return o.Failure
 	}
-	return w.reader.State(node, o.Next).Failure
+	return w.Reader.State(node, o.Next).Failure
 }
 
 // insertFirst inserts one of the states at the start. Messages that were sent at the start are
 // under way there.
 func (w *worker) insertFirst(locals []table.Local, sent []table.Message) error {
-	w.next = state{locals: locals, left: w.Faults}
+	w.Next = system.State{Locals: locals, Left: w.Faults}
 	if w.Ordered {
 		// The messages go to the ends of their channels, as if they were sent in a step.
-		w.cur.messages = nil
-		w.exchange(nil, sent)
+		w.Cur.Messages = nil
+		w.Exchange(nil, sent)
 	} else {
 		slices.Sort(sent)
 		if w.Duplicating {
 			sent = slices.Compact(sent)
 		}
-		w.next.messages = sent
+		w.Next.Messages = sent
 	}
-	chosen, err := w.alike.choose(&w.next)
+	chosen, err := w.alike.choose(&w.Next)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (w *worker) insertFirst(locals []table.Local, sent []table.Message) error {
 		return err
 	}
 	w.starts = append(w.starts, at)
-	return w.judgeState(at, &w.next)
+	return w.judgeState(at, &w.Next)
 }
 
 // depthFirst expands the state that was reached last. Within a bound on the depth a state that is

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -42,7 +43,7 @@ type Violation struct {
 	Failure  string
 	First    []table.Local // the local states at the start
 	Start    []byte        // the state at the start; nil if a node fails before
-	Steps    []Step
+	Steps    []system.Step
 }
 
 // search is a search under way.
@@ -75,7 +76,7 @@ type search struct {
 type finding struct {
 	Violation
 	at   space.Ref
-	step *Step // nil if the state itself is wrong
+	step *system.Step // nil if the state itself is wrong
 }
 
 // outer is a search whose states are not in memory.
@@ -121,11 +122,11 @@ type form interface {
 	Join(shard int, place uint64) space.Ref
 	Parent(at space.Ref) space.Ref
 	Size() (states int, bytes int64)
-	add(s *state, parent space.Ref) (at space.Ref, isNew bool, err error)
-	look(at space.Ref, s *state)
+	add(s *system.State, parent space.Ref) (at space.Ref, isNew bool, err error)
+	look(at space.Ref, s *system.State)
 	// addFrom is add, with the node that has led to the state; origin returns it. A form may not
 	// remember it: it only saves steps.
-	addFrom(s *state, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error)
+	addFrom(s *system.State, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error)
 	origin(at space.Ref) (node uint8)
 	// cut appends the parts of a part of a level that workers are to expand at a time.
 	cut(parts []part, whole part) []part
@@ -136,7 +137,7 @@ type form interface {
 	// reset forgets all states. Load adds those to be expanded next, in their order; placeOf tells
 	// which one a state is, if no other states came before them.
 	reset()
-	load(s *state, place uint64, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error)
+	load(s *system.State, place uint64, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error)
 	placeOf(at space.Ref) uint64
 }
 
@@ -296,8 +297,8 @@ func (s *search) beginLevel() {
 // newWorker returns a worker that has seen nothing of the table.
 func (s *search) newWorker(number int) *worker {
 	w := &worker{search: s, number: number, named: map[string]bool{}}
-	w.expander = expander{config: s.Config, reader: table.NewReader(s.Table)}
-	w.arrivable = w.canArrive
+	w.Expander = system.NewExpander(&s.System, table.NewReader(s.Table))
+	w.arrivable = w.CanArrive
 	if s.Alike != nil {
 		w.alike = newChosen(w)
 	}

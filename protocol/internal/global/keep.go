@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
 
 // A search breadth first can be kept between two levels. What is written has the states of all
@@ -90,7 +91,7 @@ type levelReader struct {
 	*search
 	before, here [][]space.Ref // the states of the level before, and of this one, by shard, in order
 	packed       []byte
-	state        state
+	state        system.State
 }
 
 // levels visits all levels, and the states of each: the place of the parent in the level before,
@@ -133,7 +134,7 @@ func (x *levelReader) level(start, end []uint64, begin func(count int) error,
 				}
 			}
 			x.form.look(at, &x.state)
-			x.packed = x.pack(x.packed[:0], &x.state)
+			x.packed = x.Pack(x.packed[:0], &x.state)
 			if err := visit(uint64(place), x.form.origin(at), x.packed); err != nil {
 				return err
 			}
@@ -203,7 +204,7 @@ type stateReader struct {
 	known  numbers
 	before []space.Ref // the level before, in the order of the file
 	packed []byte
-	state  state
+	state  system.State
 	err    error
 }
 
@@ -258,7 +259,7 @@ func (r *stateReader) level(level int) error {
 		if _, err := io.ReadFull(r.in, r.packed); err != nil || !r.isState(r.known, r.packed) {
 			return ErrKept
 		}
-		r.unpack(&r.state, r.packed)
+		r.Unpack(&r.state, r.packed)
 		at, isNew, err := r.form.addFrom(&r.state, parent, node)
 		if err != nil {
 			return err

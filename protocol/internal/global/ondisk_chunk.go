@@ -5,6 +5,7 @@ import (
 
 	"github.com/tandem-mc/tandem/protocol/internal/external"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
 
 // chunk is what is expanded at a time.
@@ -16,7 +17,7 @@ type chunk struct {
 	// are their numbers by place, from the moment on when they do not ascend.
 	parents []uint64
 	numbers map[uint64]int
-	state   state
+	state   system.State
 	packed  []byte
 	growth  float64 // how many states come of one
 }
@@ -111,7 +112,7 @@ func (d *onDisk) next(r *external.Reader) error {
 func (d *onDisk) read(r *external.Reader) error {
 	err := d.next(r)
 	if err == nil {
-		d.unpack(&d.chunkOf.state, r.Key)
+		d.Unpack(&d.chunkOf.state, r.Key)
 	}
 	return err
 }
@@ -227,6 +228,6 @@ func (d *onDisk) candidate(at space.Ref) error {
 	c := &d.chunkOf
 	place, _ := d.placeInLevel(at)
 	d.form.look(at, &c.state)
-	c.packed = d.pack(c.packed[:0], &c.state)
+	c.packed = d.Pack(c.packed[:0], &c.state)
 	return d.fresh.Add(c.packed, d.originValue(place, d.form.origin(at)))
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -26,10 +27,10 @@ func (w *worker) run(f *finding) (*Violation, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.config.unpack(&w.cur, from)
-	v.First, v.Start = slices.Clone(w.cur.locals), slices.Clone(from)
+	w.Unpack(&w.Cur, from)
+	v.First, v.Start = slices.Clone(w.Cur.Locals), slices.Clone(from)
 	for _, to := range states[1:] {
-		var step *Step
+		var step *system.Step
 		if step, from, err = w.stepBetween(from, to); err != nil {
 			return nil, err
 		}
@@ -48,8 +49,8 @@ func (w *worker) run(f *finding) (*Violation, error) {
 // first reached from.
 func (w *worker) statesBefore(at space.Ref) (states [][]byte, err error) {
 	for at != space.None {
-		w.form.look(at, &w.cur)
-		states = append(states, w.config.pack(nil, &w.cur))
+		w.form.look(at, &w.Cur)
+		states = append(states, w.Pack(nil, &w.Cur))
 		if w.disk != nil {
 			before, err := w.disk.statesBefore(at)
 			return append(states, before...), err
@@ -61,17 +62,17 @@ func (w *worker) statesBefore(at space.Ref) (states [][]byte, err error) {
 
 // stepBetween is the first step that leads from one state to another, or to one that differs from
 // it in the names of alike nodes. It returns that one, too.
-func (w *worker) stepBetween(from, to []byte) (found *Step, at []byte, err error) {
-	err = w.stepFrom(from, func(s Step) (bool, error) {
+func (w *worker) stepBetween(from, to []byte) (found *system.Step, at []byte, err error) {
+	err = w.stepFrom(from, func(s system.Step) (bool, error) {
 		// Steps that fail lead to no state.
 		if s.Outcome != nil && s.Outcome.Failure != "" {
 			return false, nil
 		}
-		chosen, err := w.alike.choose(&w.next)
-		if err != nil || !bytes.Equal(w.config.pack(nil, chosen), to) {
+		chosen, err := w.alike.choose(&w.Next)
+		if err != nil || !bytes.Equal(w.Pack(nil, chosen), to) {
 			return false, err
 		}
-		found, at = &s, w.config.pack(nil, &w.next)
+		found, at = &s, w.Pack(nil, &w.Next)
 		return true, nil
 	})
 	return found, at, err
@@ -85,9 +86,9 @@ func (w *worker) startOf(visited []byte) (start []byte, err error) {
 	starts := w.starts
 	defer func() { w.metFirst, w.starts = nil, starts }()
 	w.metFirst = func(at space.Ref) error {
-		w.form.look(at, &w.cur)
-		if start == nil && bytes.Equal(w.config.pack(nil, &w.cur), visited) {
-			start = w.config.pack(nil, &w.next)
+		w.form.look(at, &w.Cur)
+		if start == nil && bytes.Equal(w.Pack(nil, &w.Cur), visited) {
+			start = w.Pack(nil, &w.Next)
 		}
 		return nil
 	}
@@ -95,13 +96,13 @@ func (w *worker) startOf(visited []byte) (start []byte, err error) {
 }
 
 // failingStep is a step from a state that fails like one from the state that was visited for it.
-func (w *worker) failingStep(from []byte, like *Step) (found *Step, err error) {
+func (w *worker) failingStep(from []byte, like *system.Step) (found *system.Step, err error) {
 	if w.alike == nil {
 		return like, nil
 	}
 	// The state of the run has other names than the one that was visited, and so has its step. The
 	// text may name a node, so any failure of such an event will do.
-	err = w.stepFrom(from, func(s Step) (bool, error) {
+	err = w.stepFrom(from, func(s system.Step) (bool, error) {
 		found = &s
 		return s.Outcome != nil && s.Outcome.Failure != "" && s.Kind == like.Kind, nil
 	})
@@ -109,9 +110,9 @@ func (w *worker) failingStep(from []byte, like *Step) (found *Step, err error) {
 }
 
 // stepFrom visits the steps from a state until one is the right one.
-func (w *worker) stepFrom(from []byte, isIt func(Step) (bool, error)) error {
-	w.config.unpack(&w.cur, from)
-	err := w.expand(func(s Step) error {
+func (w *worker) stepFrom(from []byte, isIt func(system.Step) (bool, error)) error {
+	w.Unpack(&w.Cur, from)
+	err := w.Expand(func(s system.Step) error {
 		found, err := isIt(s)
 		if found && err == nil {
 			err = errEnded
@@ -146,18 +147,18 @@ func (k *Walk) First() ([][]byte, error) {
 	}
 	var all [][]byte
 	for _, at := range k.w.starts {
-		k.w.form.look(at, &k.w.cur)
-		all = append(all, k.w.config.pack(nil, &k.w.cur))
+		k.w.form.look(at, &k.w.Cur)
+		all = append(all, k.w.Pack(nil, &k.w.Cur))
 	}
 	return all, nil
 }
 
 // Steps returns the steps from a state, and the states that they lead to.
-func (k *Walk) Steps(state []byte) (steps []Step, states [][]byte, err error) {
-	k.w.config.unpack(&k.w.cur, state)
-	err = k.w.expand(func(s Step) error {
+func (k *Walk) Steps(state []byte) (steps []system.Step, states [][]byte, err error) {
+	k.w.Unpack(&k.w.Cur, state)
+	err = k.w.Expand(func(s system.Step) error {
 		steps = append(steps, s)
-		states = append(states, k.w.config.pack(nil, &k.w.next))
+		states = append(states, k.w.Pack(nil, &k.w.Next))
 		return nil
 	})
 	return steps, states, err
@@ -165,6 +166,6 @@ func (k *Walk) Steps(state []byte) (steps []Step, states [][]byte, err error) {
 
 // Look returns what a state is made of.
 func (k *Walk) Look(state []byte) (locals []table.Local, messages []table.Message) {
-	k.w.config.unpack(&k.w.cur, state)
-	return slices.Clone(k.w.cur.locals), slices.Clone(k.w.cur.messages)
+	k.w.Unpack(&k.w.Cur, state)
+	return slices.Clone(k.w.Cur.Locals), slices.Clone(k.w.Cur.Messages)
 }

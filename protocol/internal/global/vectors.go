@@ -6,30 +6,32 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
+	"github.com/tandem-mc/tandem/protocol/internal/vector"
 )
 
 // vectorForm keeps states as vectors. It is for states that fit into a few words, of networks
 // without order. A partition changes all nodes at once, so there must be none.
 type vectorForm[V space.Vector] struct {
 	*space.Words[V]
-	layout *layout[V]
+	layout *vector.Layout[V]
 	single [1]space.Candidate[V] // of insert
 }
 
 // newVectorForm is empty. There is none if the states do not fit.
 func newVectorForm[V space.Vector](c *Config, log uint) (f form, fits bool) {
-	l := newLayout[V](c, log)
+	l := vector.NewLayout[V](&c.System, log)
 	return &vectorForm[V]{Words: space.NewWords[V](c.Workers), layout: l}, l != nil
 }
 
-func (f *vectorForm[V]) add(s *state, parent space.Ref) (at space.Ref, isNew bool, err error) {
+func (f *vectorForm[V]) add(s *system.State, parent space.Ref) (at space.Ref, isNew bool, err error) {
 	return f.addFrom(s, parent, 0)
 }
 
-func (f *vectorForm[V]) addFrom(s *state, parent space.Ref, node uint8) (
+func (f *vectorForm[V]) addFrom(s *system.State, parent space.Ref, node uint8) (
 	at space.Ref, isNew bool, err error) {
-	v, err := f.layout.encode(s)
+	v, err := f.layout.Encode(s)
 	if err != nil {
 		return space.None, false, err
 	}
@@ -44,7 +46,7 @@ func (f *vectorForm[V]) origin(at space.Ref) uint8 {
 func (f *vectorForm[V]) reset() { f.Reset() }
 
 // load has nothing to remember: the number of a state is its place.
-func (f *vectorForm[V]) load(s *state, _ uint64, parent space.Ref, node uint8) (
+func (f *vectorForm[V]) load(s *system.State, _ uint64, parent space.Ref, node uint8) (
 	at space.Ref, isNew bool, err error) {
 	return f.addFrom(s, parent, node)
 }
@@ -62,9 +64,9 @@ func (f *vectorForm[V]) insert(v *V, parent space.Ref, node uint8) (at space.Ref
 	return f.single[0].At, f.single[0].IsNew, err
 }
 
-func (f *vectorForm[V]) look(at space.Ref, s *state) {
+func (f *vectorForm[V]) look(at space.Ref, s *system.State) {
 	v := f.State(at)
-	f.layout.decode(s, &v)
+	f.layout.Decode(s, &v)
 }
 
 // cut has no part that is large, so that workers end at about the same time.
@@ -86,7 +88,7 @@ func (f *vectorForm[V]) each(shard int, from, end uint64) iter.Seq[space.Ref] {
 	}
 }
 
-func (f *vectorForm[V]) shapeOf() *shape { return &f.layout.shape }
+func (f *vectorForm[V]) shapeOf() *vector.Shape { return &f.layout.Shape }
 
 func (f *vectorForm[V]) read(list []visited, shard int, from uint64) {
 	states := f.Range(shard, from, from+uint64(len(list)))
@@ -103,7 +105,7 @@ func (f *vectorForm[V]) adopt(from ofWords) bool {
 		f.Words = old.Words
 		f.Change(func(v *V) {
 			wide := space.Widen(v)
-			wide = recode(old.shapeOf(), f.shapeOf(), &wide)
+			wide = vector.Recode(old.shapeOf(), f.shapeOf(), &wide)
 			*v = space.Narrow[V](&wide)
 		})
 	}
@@ -120,9 +122,10 @@ func (f *vectorForm[V]) put(list []visited, shard int) error {
 }
 
 func (f *vectorForm[V]) newExpands(w *worker) expands {
-	x := &vectorWorker[V]{worker: w, set: f.Words, layout: f.layout, moves: newMoves(f.layout, w.reader)}
+	x := &vectorWorker[V]{worker: w, set: f.Words, layout: f.layout,
+		moves: vector.NewMoves(f.layout, w.Reader, w.Judge != nil)}
 	x.parent = space.None
-	w.cur.locals = slices.Repeat([]table.Local{noLocal}, w.Nodes)
+	w.Cur.Locals = slices.Repeat([]table.Local{noLocal}, w.Nodes)
 	return x
 }
 
@@ -132,8 +135,8 @@ func (f *vectorForm[V]) newExpands(w *worker) expands {
 type vectorWorker[V space.Vector] struct {
 	*worker
 	set    *space.Words[V]
-	layout *layout[V]
-	moves  *moves[V]
+	layout *vector.Layout[V]
+	moves  *vector.Moves[V]
 	// vector is what is expanded, combination that of the classes of its nodes. Its local states
 	// are those of cur.
 	vector      V
@@ -161,7 +164,7 @@ type batch[V space.Vector] struct {
 
 // cause is what has led to a successor that is to be judged.
 type cause[V space.Vector] struct {
-	move        *move[V]
+	move        *vector.Move[V]
 	combination uint64 // of the classes there
 }
 
@@ -211,9 +214,9 @@ func (w *vectorWorker[V]) expandVector(at space.Ref, v *V) error {
 		return err
 	}
 	w.at, w.vector, w.steps, w.leadsOn = at, *v, 0, false
-	for node, f := range w.layout.locals {
-		number := table.Local(get(f, v))
-		if number == w.cur.locals[node] {
+	for node, f := range w.layout.Locals {
+		number := table.Local(vector.Get(f, v))
+		if number == w.Cur.Locals[node] {
 			continue // as in the state before
 		}
 		if err := w.turn(node, number); err != nil {
@@ -232,20 +235,22 @@ const noLocal = ^table.Local(0)
 
 // turn has a node be in another local state than in the state that was expanded before.
 func (w *vectorWorker[V]) turn(node int, number table.Local) error {
-	l, err := w.moves.local(node, number)
+	l, err := w.moves.Local(node, number)
 	if err != nil {
 		return err
 	}
-	if w.cur.locals[node] != noLocal {
-		w.combination -= w.here(node).combination
+	if w.Cur.Locals[node] != noLocal {
+		w.combination -= w.here(node).Combination
 	}
-	w.cur.locals[node] = number
-	w.combination += l.combination
+	w.Cur.Locals[node] = number
+	w.combination += l.Combination
 	return nil
 }
 
 // here is what a node may do in its local state.
-func (w *vectorWorker[V]) here(node int) *local[V] { return w.moves.nodes[node][w.cur.locals[node]] }
+func (w *vectorWorker[V]) here(node int) *vector.Local[V] {
+	return w.moves.Known(node, w.Cur.Locals[node])
+}
 
 // expandSelected expands as many nodes as are needed.
 func (w *vectorWorker[V]) expandSelected() error {
@@ -253,7 +258,7 @@ func (w *vectorWorker[V]) expandSelected() error {
 		return w.expandNodes(^uint64(0))
 	}
 	// Selections look at local states and messages.
-	w.layout.decode(&w.cur, &w.vector)
+	w.layout.Decode(&w.Cur, &w.vector)
 	nodes := w.selected()
 	if err := w.expandNodes(nodes); err != nil || !w.Proviso {
 		return err
@@ -279,34 +284,34 @@ func (w *vectorWorker[V]) expandSelected() error {
 // get higher each time, so in the end there is a way on which nothing was only counted.
 func (w *vectorWorker[V]) expandNodes(nodes uint64) error {
 	var idle, known V
-	for node := range w.cur.locals {
+	for node := range w.Cur.Locals {
 		if nodes>>node&1 == 0 {
 			continue
 		}
 		l := w.here(node)
 		isBelow := w.below>>node&1 != 0
 		for i := range len(idle) {
-			idle[i] |= l.idle[i]
+			idle[i] |= l.Idle[i]
 			if isBelow {
-				known[i] |= l.single[i]
+				known[i] |= l.Single[i]
 			}
 		}
-		if isBelow && l.spending == 0 {
-			w.steps += len(l.own)
-		} else if err := w.propose(l.own); err != nil {
+		if isBelow && l.Spending == 0 {
+			w.steps += len(l.Own)
+		} else if err := w.propose(l.Own); err != nil {
 			return err
 		}
-		if l.hasQuorums && l.mayGather(w.layout, &w.vector) {
+		if l.HasQuorums && l.MayGather(w.layout, &w.vector) {
 			if err := w.gather(node, l, isBelow); err != nil {
 				return err
 			}
 		}
 	}
 	for word := range len(idle) {
-		present := w.layout.present(&w.vector, word)
+		present := w.layout.Present(&w.vector, word)
 		counted := idle[word]
 		if w.below != 0 {
-			counted |= known[word] & w.layout.present(&w.before, word)
+			counted |= known[word] & w.layout.Present(&w.before, word)
 		}
 		w.steps += bits.OnesCount64(present & counted)
 		if err := w.arrivals(nodes, word, present&^counted); err != nil {
@@ -317,19 +322,19 @@ func (w *vectorWorker[V]) expandNodes(nodes uint64) error {
 }
 
 // gather visits the quorum transitions of a node, or counts them.
-func (w *vectorWorker[V]) gather(node int, l *local[V], isBelow bool) error {
-	number := w.cur.locals[node]
-	waiting, err := w.moves.waiting(node, number, l, &w.vector)
+func (w *vectorWorker[V]) gather(node int, l *vector.Local[V], isBelow bool) error {
+	number := w.Cur.Locals[node]
+	waiting, err := w.moves.Waiting(node, number, l, &w.vector)
 	if err != nil {
 		return err
 	}
-	list, err := w.moves.gathered(node, number, l, &waiting)
+	list, err := w.moves.Gathered(node, number, l, &waiting)
 	if err != nil || len(list) == 0 {
 		return err
 	}
 	// A set that has a message which is new was not possible before.
 	if isBelow {
-		before, err := w.moves.waiting(node, number, l, &w.before)
+		before, err := w.moves.Waiting(node, number, l, &w.before)
 		if err != nil {
 			return err
 		}
@@ -344,15 +349,15 @@ func (w *vectorWorker[V]) gather(node int, l *local[V], isBelow bool) error {
 // arrivals delivers some messages, if they are to some nodes.
 func (w *vectorWorker[V]) arrivals(nodes uint64, word int, rest uint64) error {
 	for ; rest != 0; rest &= rest - 1 {
-		m := w.layout.message(word, rest)
-		to := w.moves.receiver(m)
-		if nodes>>to.node&1 == 0 {
+		m := w.layout.Message(word, rest)
+		to := w.moves.Receiver(m)
+		if nodes>>to.Node&1 == 0 {
 			continue
 		}
-		list := w.here(int(to.node)).arrivalsOf(to.place)
+		list := w.here(int(to.Node)).ArrivalsOf(to.Place)
 		if list == nil {
 			var err error
-			if list, err = w.moves.arrival(int(to.node), w.cur.locals[to.node], m); err != nil {
+			if list, err = w.moves.Arrival(int(to.Node), w.Cur.Locals[to.Node], m); err != nil {
 				return err
 			}
 		}
@@ -364,41 +369,41 @@ func (w *vectorWorker[V]) arrivals(nodes uint64, word int, rest uint64) error {
 }
 
 // propose keeps the successors that some moves lead to, until there are enough.
-func (w *vectorWorker[V]) propose(list []move[V]) error {
+func (w *vectorWorker[V]) propose(list []vector.Move[V]) error {
 	v := &w.vector
 	for i := range list {
 		m := &list[i]
 		// The bounds on faults are those of the run.
-		if m.spends != 0 && get(w.layout.left[m.spends-1], v) == 0 {
+		if m.Spends != 0 && vector.Get(w.layout.Left[m.Spends-1], v) == 0 {
 			continue
 		}
 		w.steps++
-		if m.fails {
-			violation := Violation{Property: -1, Failure: m.step.Outcome.Failure}
-			return w.endAt(&finding{violation, w.at, m.step})
+		if m.Fails {
+			violation := Violation{Property: -1, Failure: m.Step.Outcome.Failure}
+			return w.endAt(&finding{violation, w.at, m.Step})
 		}
 		// Most vectors have one word, for which the loop is empty.
 		var next V
-		full := (*v)[0] & m.full[0]
-		next[0] = ((*v)[0] + m.add[0]) | m.or[0]
+		full := (*v)[0] & m.Full[0]
+		next[0] = ((*v)[0] + m.Add[0]) | m.Or[0]
 		for j := 1; j < len(next); j++ {
-			full |= (*v)[j] & m.full[j]
-			next[j] = ((*v)[j] + m.add[j]) | m.or[j]
+			full |= (*v)[j] & m.Full[j]
+			next[j] = ((*v)[j] + m.Add[j]) | m.Or[j]
 		}
 		if full != 0 {
-			return errCounter
+			return vector.ErrCounter
 		}
 		if next == *v {
 			continue // what changes nothing leads to nothing new
 		}
 		// The batch waits until it is full.
 		b := &w.batch
-		b.list[b.size].Set(&next, space.Hash(&next), w.at, m.node+1)
-		if m.judged {
-			b.causes[b.size] = cause[V]{m, w.combination + m.combination}
+		b.list[b.size].Set(&next, space.Hash(&next), w.at, m.Node+1)
+		if m.Judged {
+			b.causes[b.size] = cause[V]{m, w.combination + m.Combination}
 			b.judged |= 1 << b.size
 		}
-		if m.spends != 0 {
+		if m.Spends != 0 {
 			b.spending |= 1 << b.size
 		}
 		if b.size++; b.size == batchSize {
@@ -438,16 +443,16 @@ func (w *vectorWorker[V]) insertBatch() error {
 
 // judge judges a successor in which the class of a node has changed.
 func (w *vectorWorker[V]) judge(c *space.Candidate[V], cause *cause[V]) error {
-	if step := cause.move.step; cause.move.wrong {
-		is := w.reader.State(step.Node, step.Outcome.Next)
+	if step := cause.move.Step; cause.move.Wrong {
+		is := w.Reader.State(step.Node, step.Outcome.Next)
 		violation := Violation{Property: -1, Failure: is.Failure}
 		return w.end(&finding{Violation: violation, at: c.At}, "", nil)
 	}
-	if !w.moves.isWide && w.isRight(cause.combination) {
+	if !w.moves.IsWide && w.isRight(cause.combination) {
 		return nil
 	}
-	w.layout.decodeLocals(&w.next, &c.State)
-	return w.judgeState(c.At, &w.next)
+	w.layout.DecodeLocals(&w.Next, &c.State)
+	return w.judgeState(c.At, &w.Next)
 }
 
 // endAt ends the search, unless a successor that was met before has a violation.

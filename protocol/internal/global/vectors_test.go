@@ -2,12 +2,13 @@ package global
 
 import (
 	"encoding/binary"
-	"slices"
 	"testing"
 
-	"github.com/tandem-mc/tandem/protocol/internal/space"
-	"github.com/tandem-mc/tandem/protocol/internal/table"
 	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
 // sender is a node that counts how often it has sent a message to itself. The messages are equal,
@@ -67,95 +68,45 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// TestLayout: what is encoded is decoded again, and vectors of different states differ.
-func TestLayout(t *testing.T) {
-	rapid.Check(t, checkLayout[[1]uint64])
-	rapid.Check(t, checkLayout[[2]uint64])
-	rapid.Check(t, checkLayout[[4]uint64])
-}
-
-func checkLayout[V space.Vector](t *rapid.T) {
-	c := &Config{Faults: Faults{rapid.IntRange(-1, 3).Draw(t, "drops"), 0, 2, 0}}
-	l := &layout[V]{config: c}
-	widths := []int{2 + rapid.IntRange(0, 4).Draw(t, "spare"), 6, 1}
-	if !l.place(widths, rapid.UintRange(0, maxLog).Draw(t, "log")) {
-		t.Fatal("too long")
+// TestRecodeAll: states stay where they are when they are taken to a form of vectors of another
+// shape, with what they were reached from, whether the vectors are wider or taken in place.
+func TestRecodeAll(t *testing.T) {
+	y := system.System{Table: table.New(1, false, sender{most: 15}), Nodes: 1}
+	if _, err := Search(Config{System: y, Workers: 1}); err != nil {
+		t.Fatal(err)
 	}
-	for m := range l.messages {
-		add(l.counter(m), &l.counters, 1)
-	}
-	draw := func() *state {
-		s := &state{left: c.Faults}
-		for _, most := range []int{2, 59, 0} {
-			s.locals = append(s.locals, table.Local(rapid.IntRange(0, most).Draw(t, "local")))
-		}
-		if c.Faults.Drops > 0 {
-			s.left.Drops = rapid.IntRange(0, c.Faults.Drops).Draw(t, "left")
-		}
-		for m := range min(l.messages, 20) {
-			for range rapid.IntRange(0, 1<<(1<<l.log)-1).Draw(t, "count") % 4 {
-				s.messages = append(s.messages, table.Message(m))
+	rapid.Check(t, func(t *rapid.T) {
+		s := &system.State{Locals: []table.Local{table.Local(rapid.IntRange(0, 15).Draw(t, "local"))}}
+		for m := range 15 {
+			for range rapid.IntRange(0, 1).Draw(t, "count") {
+				s.Messages = append(s.Messages, table.Message(m))
 			}
 		}
-		return s
-	}
-	same := func(a, b *state) bool {
-		return slices.Equal(a.locals, b.locals) && a.left == b.left && slices.Equal(a.messages, b.messages)
-	}
-	var vectors [2]V
-	states := [2]*state{draw(), draw()}
-	for i, s := range states {
-		v, err := l.encode(s)
+		f := formOf[[1]uint64](t, &y, 0)
+		wider, other := formOf[space.Widest](t, &y, 0), formOf[space.Widest](t, &y, 2)
+		at, _, err := f.addFrom(s, space.None, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again state
-		if l.decode(&again, &v); !same(&again, s) {
-			t.Fatalf("%+v became %+v", s, again)
+		var last form = f
+		for _, to := range []ofWords{wider, other} {
+			if err := recodeAll(last.(ofWords), to); err != nil {
+				t.Fatal(err)
+			}
+			again, isNew, err := to.addFrom(s, space.None, 0)
+			if err != nil || isNew || again != at || to.origin(at) != 3 {
+				t.Fatalf("%+v is new: %v, at %d, error %v; want that at %d", s, isNew, again, err, at)
+			}
+			last = to
 		}
-		vectors[i] = v
-		checkRecode(t, l, s, &v)
-	}
-	if (vectors[0] == vectors[1]) != same(states[0], states[1]) {
-		t.Fatalf("%x of %+v, %x of %+v", vectors[0], states[0], vectors[1], states[1])
-	}
+	})
 }
 
-// checkRecode: a vector of one shape becomes the one that the state has in a larger shape.
-func checkRecode[V space.Vector](t *rapid.T, l *layout[V], s *state, v *V) {
-	wider := &layout[widest]{config: l.config}
-	if !wider.place([]int{7, 8, 3}, min(l.log+rapid.UintRange(0, 1).Draw(t, "wider"), maxLog)) {
-		t.Fatal("too long")
+// formOf is an empty form of vectors, with two shards.
+func formOf[V space.Vector](t *rapid.T, y *system.System, log uint) *vectorForm[V] {
+	f, fits := newVectorForm[V](&Config{System: *y, Workers: 2}, log)
+	if !fits {
+		t.Fatalf("no layout with counters of %d bits", 1<<log)
 	}
-	want, err := wider.encode(s)
-	if err != nil {
-		return // the layout with wider counters may have fewer of them
-	}
-	f := &vectorForm[V]{Words: space.NewWords[V](2), layout: l}
-	at, _, err := f.insert(v, space.None, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := &vectorForm[widest]{Words: space.NewWords[widest](2), layout: wider}
-	if err := recodeAll(f, g); err != nil {
-		t.Fatal(err)
-	}
-	if got, node := g.State(at), g.origin(at); got != want || node != 3 {
-		t.Fatalf("%x from node %d, want %x from 3", got, node, want)
-	}
-	// A layout that is as wide takes them in place.
-	h := &vectorForm[widest]{Words: space.NewWords[widest](2), layout: &layout[widest]{config: l.config}}
-	if !h.layout.place([]int{8, 9, 4}, wider.log) {
-		t.Fatal("too long")
-	}
-	if want, err = h.layout.encode(s); err != nil {
-		return
-	}
-	if err := recodeAll(g, h); err != nil {
-		t.Fatal(err)
-	}
-	again, isNew, err := h.insert(&want, space.None, 0)
-	if err != nil || isNew || again != at || h.origin(at) != 3 {
-		t.Fatalf("%x is new: %v, at %d, error %v; want that at %d", want, isNew, again, err, at)
-	}
+	return f.(*vectorForm[V])
 }

@@ -5,11 +5,12 @@ import (
 	"runtime"
 
 	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
 
 // worker is what all workers have, in whatever form the states are: it counts, and it judges.
 type worker struct {
-	expander
+	system.Expander
 	*search
 	number int       // among the workers
 	at     space.Ref // of cur
@@ -24,7 +25,7 @@ type worker struct {
 	counted  int64 // transitions that the search does not know of yet
 	steps    int   // transitions from cur
 	leadsOn  bool  // one of them leads to a state that is to be expanded
-	// arrivable is what canArrive is as a function, made once.
+	// arrivable is what CanArrive is as a function, made once.
 	arrivable func(int) bool
 	alike     *chosen // nil: all states are visited as they are
 	// metFirst is called for each state at the start, whether it is new or not; it may be nil.
@@ -75,7 +76,7 @@ func (w *worker) selected() uint64 {
 	if w.Select == nil {
 		return ^uint64(0)
 	}
-	return w.Select(w.cur.locals, w.cur.messages, w.arrivable)
+	return w.Select(w.Cur.Locals, w.Cur.Messages, w.arrivable)
 }
 
 // take notes that a step has led to a state. That it spends a fault takes the fault from others.
@@ -104,8 +105,8 @@ func (w *worker) judgeEnd() error {
 	if w.steps != 0 || w.JudgeEnd == nil {
 		return nil
 	}
-	property := w.JudgeEnd(w.classesOf(&w.cur))
-	if err := w.alike.compareEnd(&w.cur, property); err != nil {
+	property := w.JudgeEnd(w.classesOf(&w.Cur))
+	if err := w.alike.compareEnd(&w.Cur, property); err != nil {
 		return err
 	}
 	if property >= 0 {
@@ -115,7 +116,7 @@ func (w *worker) judgeEnd() error {
 }
 
 // judgeState judges all nodes of a state together.
-func (w *worker) judgeState(at space.Ref, s *state) error {
+func (w *worker) judgeState(at space.Ref, s *system.State) error {
 	if w.Judge == nil {
 		return nil
 	}
@@ -168,10 +169,10 @@ func numberOf(classes []uint32) (number uint64, ok bool) {
 }
 
 // classesOf are the classes of the local states of a state, until the next call.
-func (w *worker) classesOf(s *state) []uint32 {
+func (w *worker) classesOf(s *system.State) []uint32 {
 	w.classes = w.classes[:0]
-	for node, local := range s.locals {
-		w.classes = append(w.classes, w.reader.State(node, local).Class)
+	for node, local := range s.Locals {
+		w.classes = append(w.classes, w.Reader.State(node, local).Class)
 	}
 	return w.classes
 }
