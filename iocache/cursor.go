@@ -227,5 +227,5 @@ type Dependence struct {
 func (e *Dependence) Error() string {
 	return fmt.Sprintf("the connections to the peers depend on each other: after\n  %v\n"+
 		"the peers did, on other connections too,\n  %v\n"+
-		"Scope connection takes it that this does not happen. Use scope group", e.Input, e.Reaction)
+		"Scope connection assumes that this does not happen. Use scope group", e.Input, e.Reaction)
 }

@@ -54,7 +54,7 @@ func (e *Inconsistency) Error() string {
 	if e.Reordered {
 		help = "  The requests before it on its connection were the same; those on other connections came " +
 			"in another\n" +
-			"  order. Scope connection takes it that this makes no difference. Use scope group; or, for a\n" +
+			"  order. Scope connection assumes that this makes no difference. Use scope group; or, for a\n" +
 			"  field that does not matter, such as a Date header, a rule: mask: [{pattern: \"Date: " +
 			"[^\\r\\n]*\"}]"
 	} else if len(e.Path) > 0 && e.Path[0].Input.Name != "" {

@@ -113,11 +113,11 @@ func TestErrors(t *testing.T) {
 // errorsHead is the beginning of docs/errors.md. The commands add the general advice: see package
 // advice.
 const errorsHead = "# Error messages\n\n" +
-	"What a command can end with, and what to do. The list is made from the source:\n" +
-	"`go test ./lint -run TestErrors -update-errors`. Percent signs stand for what is filled in.\n\n" +
-	"Messages that only say where another one was met are left out. *general* is said of those that\n" +
-	"have no advice of their own, since they are about what goes on inside. The command adds a line to\n" +
-	"them. It goes by what the system says, such as that a disk is full. Otherwise it is:\n\n    " +
+	"The errors that a command can end with, and what to do. The list is made from the source:\n" +
+	"`go test ./lint -run TestErrors -update-errors`. Percent signs stand for values.\n\n" +
+	"Messages that only add a place to another one are left out. *General* messages are about the\n" +
+	"inside of Tandem. The command adds advice to them: by the error of the system, such as a full\n" +
+	"disk, or else this:\n\n    " +
 	advice.Inner + "\n"
 
 // isOwn reports whether a message has to have advice of its own.

@@ -42,7 +42,7 @@ func TestReference(t *testing.T) {
 }
 
 // generated is the first paragraph of each document, below its title.
-const generated = "The code is what this page is made from, and a test compares the two.\n"
+const generated = "This page is made from the code, and a test compares the two.\n"
 
 // referenceOfCommands has the help text of each command.
 func referenceOfCommands(t *testing.T) string {

@@ -232,8 +232,7 @@ func (r *reaction) drain() (progress bool, err error) {
 func (r *reaction) take(connection, n int) error {
 	if r.size += n; r.size > maxReaction {
 		return fmt.Errorf("the peers have sent more than %d MiB after one input, last on connection %d, "+
-			"and have not waited for the next one: what can be done about peers that do not is in "+
-			"docs/limits.md",
+			"and have not waited for the next one: see docs/guide/peers.md#when-a-peer-has-answered",
 			maxReaction>>20, connection)
 	}
 	return r.d.ctx.Err() // they may send as fast as they are read

@@ -335,8 +335,8 @@ func (s *Session) perform(g *groupState, in model.Input, most int) (model.Reacti
 	}
 	s.Counts.note(g.group.ResetEffort())
 	if errors.Is(err, context.DeadlineExceeded) && d.ctx.Err() == nil {
-		err = fmt.Errorf("%w, within %v: peers have to go to sleep once they have reacted to what they "+
-			"were sent. What can be done about those that do not is in docs/limits.md", err, quiescenceLimit)
+		err = fmt.Errorf("%w, within %v: peers must wait for input once they have answered; see "+
+			"docs/guide/peers.md#when-a-peer-has-answered", err, quiescenceLimit)
 	}
 	if disturbed := g.group.TakeDisturbed(); err == nil && disturbed && s.disturbed < most {
 		err = errDisturbed

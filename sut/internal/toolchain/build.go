@@ -204,7 +204,7 @@ func (t *Toolchain) Packages(
 		err = errors.New("no package matches: check the name")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w; check the name, and at "+
+		return nil, fmt.Errorf("looking up %s: %w; check the name, and "+
 			"go.mod", strings.Join(patterns, " "), err)
 	}
 	return list, nil
@@ -250,7 +250,7 @@ func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]
 	cmd.Env = append(cmd.Env, env)
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w; check the name, and at "+
+		return nil, fmt.Errorf("looking up %s: %w; check the name, and "+
 			"go.mod", o.Package, commandError(err))
 	}
 	packages, err := decodeList(out)
@@ -258,7 +258,7 @@ func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]
 		err = errors.New("no package matches: check the name")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w; check the name, and at go.mod", o.Package, err)
+		return nil, fmt.Errorf("looking up %s: %w; check the name, and go.mod", o.Package, err)
 	}
 	return packages, nil
 }
