@@ -167,7 +167,9 @@ func (p *places) end(sh *abi.Shared, regions int, log *Log, same int) {
 	for n > 0 && p.steps[n-1].event >= same {
 		n--
 	}
-	p.steps = p.steps[:n]
+	if p.steps = p.steps[:n]; n == 0 {
+		same = 0 // those before it may have been forgotten
+	}
 	for i := same; i < len(log.Events); i++ {
 		if e := &log.Events[i]; e.Kind == Stepped {
 			p.steps = append(p.steps, step{e.Action(), i})

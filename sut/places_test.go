@@ -73,6 +73,32 @@ func comparePlaces(t *testing.T, p *sut.Program, o sut.Options, peers func() sut
 	}
 }
 
+// TestPlacesAfterForgetting: after an execution that had to begin at main, as those of self-checks
+// do, executions begin at places again, even if all of them have the same log.
+func TestPlacesAfterForgetting(t *testing.T) {
+	w, err := sut.Start(program, sut.Options{Args: []string{"primitives"}, PlaceGap: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	s := sut.Schedule{Steps: 2000}
+	for _, e := range run(t, w, s, nil).Events {
+		if e.Kind == sut.Stepped {
+			s.Prefix = append(s.Prefix, e.Action())
+		}
+	}
+	for range 3 {
+		w.Forget()
+		from := []int{}
+		for range 3 {
+			from = append(from, run(t, w, s, nil).From)
+		}
+		if from[0] != 0 || from[2] == 0 {
+			t.Errorf("of three executions, the first at main, these choices were the first: %v", from)
+		}
+	}
+}
+
 // turnedOff is the beginning of an execution, and then perhaps another goroutine.
 func turnedOff(random *rand.Rand, events []sut.Event) (prefix []model.Action) {
 	var steps []int
