@@ -171,6 +171,8 @@ func TestInterruptedOnTerminal(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	x.program = cmd.Process
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	shown := func(screen string) bool { return strings.Contains(screen, "executions") }
 	x.await(t, "progress", func(screen string) bool { return shown(screen) && x.hidden })
 	if _, err := x.Write([]byte{3}); err != nil {

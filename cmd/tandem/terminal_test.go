@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type terminal struct {
 	hidden    bool // the cursor
 	inserts   bool // what is written moves what is there
 	undecoded []byte
+	program   *os.Process // that writes to it; nil if there is none
 }
 
 func openTerminal(t *testing.T, columns, rows int) *terminal {
@@ -46,10 +48,27 @@ func openTerminal(t *testing.T, columns, rows int) *terminal {
 		&unix.Winsize{Col: uint16(columns), Row: uint16(rows)}); err != nil {
 		t.Fatal(err)
 	}
+	x.keepOutput(t)
 	return x
 }
 
-// await reads until the screen is as it should be; that it never is, is an error.
+// keepOutput has a Ctrl-C leave alone what a program has written and nobody has read yet. By
+// default the kernel drops that. Then the screen is not as the program thinks, and what the program
+// clears is in another line.
+func (x *terminal) keepOutput(t *testing.T) {
+	t.Helper()
+	settings, err := unix.IoctlGetTermios(int(x.tty.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Lflag |= unix.NOFLSH
+	if err := unix.IoctlSetTermios(int(x.tty.Fd()), unix.TCSETS, settings); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// await reads until the screen is as it should be; that it never is, is an error. A program that
+// goes on then says where it stands.
 func (x *terminal) await(t *testing.T, what string, done func(screen string) bool) {
 	t.Helper()
 	x.SetReadDeadline(time.Now().Add(2 * time.Minute))
@@ -57,10 +76,21 @@ func (x *terminal) await(t *testing.T, what string, done func(screen string) boo
 	for !done(x.screen()) {
 		n, err := x.Read(buffer[:])
 		if err != nil {
-			t.Fatalf("waiting for %s: %v; the screen shows\n%s", what, err, x.screen())
+			t.Fatalf("waiting for %s: %v; the screen shows\n%s\n%s", what, err, x.screen(), x.stacks())
 		}
 		x.write(t, buffer[:n])
 	}
+}
+
+// stacks are those of a program that has not ended; empty of one that has.
+func (x *terminal) stacks() string {
+	if x.program == nil {
+		return ""
+	}
+	x.program.Signal(unix.SIGQUIT)
+	x.SetReadDeadline(time.Now().Add(10 * time.Second))
+	text, _ := io.ReadAll(x) // up to the deadline: the terminal stays open
+	return string(text)
 }
 
 // screen is what can be read, without blanks at the ends of lines and below.
