@@ -133,6 +133,13 @@ func keyOfNames(names []Name) string {
 // Equal reports whether two events are the same, with the same before them.
 func (e *Event) Equal(f *Event) bool { return e.key() == f.key() }
 
+// Precedes says whether an event is before another one of the same component.
+func Precedes(e, f *Event) bool {
+	return slices.ContainsFunc(f.Past, func(n Name) bool {
+		return n.Component == e.Component && n.Stream == e.Stream && n.N >= e.N
+	})
+}
+
 func (e *Event) key() string {
 	return keyOf(e.Name.key(), e.Label.Key(), strconv.Itoa(e.To), e.From.key(), keyOfLabel(e.Got),
 		keyOfNames(e.Past), strconv.Itoa(e.Tick))

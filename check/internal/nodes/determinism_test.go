@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -72,18 +73,18 @@ func compareRuns(t *testing.T, list []Node, most int) (compared, events int) {
 		if !s.Possible() || tick(s.Global, x.net) != nil || compared == min(most, each) {
 			continue
 		}
-		courses := make([]*course, len(list))
+		courses := make([]*course.Course, len(list))
 		for c := range list {
 			if courses[c], err = r.realise(c, s.Global, true); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if !together(courses) {
+		if !course.Together(courses) {
 			t.Fatal("no order suits all nodes")
 		}
-		p := r.player(chained(s.Global, courses), 0)
+		p := r.player(course.Chained(s.Global, courses), 0)
 		for c := range list {
-			p.schedules[c].Prefix = courses[c].choices()
+			p.schedules[c].Prefix = courses[c].Choices()
 		}
 		// The judged node is to get what was sent when the others do, since it has such a schedule.
 		p.judged = -1
@@ -92,7 +93,7 @@ func compareRuns(t *testing.T, list []Node, most int) (compared, events int) {
 			t.Fatalf("%v, %v", parted, err)
 		}
 		compareWith(t, programsOf(list), x, p, all)
-		compared, events = compared+1, events+len(order(p.global))
+		compared, events = compared+1, events+len(course.Order(p.global))
 	}
 	return compared, events
 }

@@ -137,7 +137,7 @@ func withoutKnowing(script []skeleton.Event, e *skeleton.Event, arrivals []skele
 	}
 	return slices.DeleteFunc(before, func(f skeleton.Event) bool {
 		return slices.ContainsFunc(left, func(g *skeleton.Event) bool {
-			return g.Name == f.Name || precedes(g, &f)
+			return g.Name == f.Name || skeleton.Precedes(g, &f)
 		})
 	})
 }

@@ -88,18 +88,11 @@ func isTouched(o model.ObjectID, arrivals int) bool {
 	return o >= doorsObject && o-doorsObject < touchedBefore+model.ObjectID(arrivals)
 }
 
-// precedes says whether an event is before another one of the node.
-func precedes(e, f *skeleton.Event) bool {
-	return slices.ContainsFunc(f.Past, func(n skeleton.Name) bool {
-		return n.Component == e.Component && n.Stream == e.Stream && n.N >= e.N
-	})
-}
-
 // notAfter lists those events that can all have happened before an event of theirs: all but those
 // after it.
 func notAfter(events []skeleton.Event, e *skeleton.Event) (list []skeleton.Event) {
 	for i := range events {
-		if f := &events[i]; f.Name != e.Name && !precedes(e, f) {
+		if f := &events[i]; f.Name != e.Name && !skeleton.Precedes(e, f) {
 			list = append(list, *f)
 		}
 	}

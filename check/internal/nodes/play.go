@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -52,7 +53,7 @@ type Played struct {
 type baton struct {
 	sync.Mutex
 	turn   *sync.Cond
-	order  []place
+	order  []course.Place
 	next   int
 	parted *Parting
 }
@@ -61,7 +62,7 @@ type baton struct {
 func (b *baton) await(node int) {
 	b.Lock()
 	defer b.Unlock()
-	for b.parted == nil && b.next < len(b.order) && b.order[b.next].node != node {
+	for b.parted == nil && b.next < len(b.order) && b.order[b.next].Node != node {
 		b.turn.Wait()
 	}
 }
@@ -104,7 +105,7 @@ func (p *player) environment(node int, b *baton) *environment {
 // run runs all nodes once. The parting is nil if all have done what is recorded. An error is one of
 // a worker.
 func (p *player) run() ([]Played, *Parting, error) {
-	b := &baton{order: order(p.global)}
+	b := &baton{order: course.Order(p.global)}
 	b.turn = sync.NewCond(b)
 	all := make([]Played, len(p.workers))
 	var group sync.WaitGroup

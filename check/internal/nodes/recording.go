@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
@@ -15,12 +16,12 @@ import (
 // recordedEvents are the events of a global skeleton as a file has them.
 func recordedEvents(g skeleton.Global, net *network) (list []report.NodeEvent) {
 	numbers := map[skeleton.Name]int{}
-	for i, p := range order(g) {
-		e := &g[p.node].Events[p.at]
+	for i, p := range course.Order(g) {
+		e := &g[p.Node].Events[p.At]
 		d := did(e)
 		numbers[e.Name] = i + 1
 		list = append(list, report.NodeEvent{
-			Node: p.node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.data[d],
+			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.data[d],
 			Taken: d.Taken, End: d.End, Failed: d.Failed, Time: d.Time, Own: d.Own,
 			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
 		})
@@ -166,18 +167,19 @@ const maxTried = 500
 // looked for first that makes these. It is there: the skeleton was made by such executions.
 func (x recorder) record(f *finding) (*Violation, error) {
 	node := f.item.Component
-	v := &Violation{Node: x.net.names[node], Outcome: f.outcome, Events: steps(x.net, inOneOrder(f.global))}
+	v := &Violation{Node: x.net.names[node], Outcome: f.outcome,
+		Events: steps(x.net, course.InOneOrder(f.global))}
 	courses, err := x.courses(f, v)
 	if err != nil {
 		return v, err
 	}
-	g := chained(f.global, courses)
+	g := course.Chained(f.global, courses)
 	if v.Unrecorded == "" {
 		v.Events = steps(x.net, g)
 	}
 	p := x.player(g, node)
 	for c := range courses {
-		p.schedules[c].Prefix = courses[c].choices()
+		p.schedules[c].Prefix = courses[c].Choices()
 	}
 	var all []Played
 	if v.Unrecorded == "" {
@@ -207,11 +209,11 @@ func (x recorder) record(f *finding) (*Violation, error) {
 // courses finds an execution of each node that makes what a violation needs, in an order that is
 // possible for all of them together. Where there is none, Violation.Unrecorded says so, and other
 // nodes than the one with the violation have no schedules.
-func (x recorder) courses(f *finding, v *Violation) ([]*course, error) {
+func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, error) {
 	node, g := f.item.Component, f.global
-	courses := make([]*course, len(g))
+	courses := make([]*course.Course, len(g))
 	for c := range g {
-		courses[c] = shortCourse(g[c])
+		courses[c] = course.Short(g[c])
 	}
 	// The schedule is known. The log of that execution is not any more, and says what is
 	// independent in it.
@@ -234,7 +236,7 @@ func (x recorder) courses(f *finding, v *Violation) ([]*course, error) {
 		}
 		courses[c] = k
 	}
-	if v.Unrecorded == "" && !together(courses) {
+	if v.Unrecorded == "" && !course.Together(courses) {
 		v.Unrecorded = "no order of what the nodes do was found in which all of them can do it"
 	}
 	courses[node] = found
@@ -273,7 +275,7 @@ func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
 // realise finds a schedule with which a node does what a skeleton says; nil: there is none. With
 // exact it must do no more than that. The node is to get the rest of what is sent to it after all
 // that it does there.
-func (x recorder) realise(node int, g skeleton.Global, exact bool) (k *course, err error) {
+func (x recorder) realise(node int, g skeleton.Global, exact bool) (k *course.Course, err error) {
 	local := g[node]
 	// An execution that does no more is the better one, since it is a whole one of the system.
 	// Where only others were found, the first one will do.

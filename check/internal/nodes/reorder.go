@@ -73,7 +73,7 @@ func (x *explorer) mayBeNext(item skeleton.Item, a *skeleton.Arrival, before []s
 	for i := range item.Arrivals {
 		b := &item.Arrivals[i]
 		if did(&b.Send).Kind == model.Connect && did(&b.Send).Address == did(&a.Send).Address &&
-			(epoch(script, b) < epoch(script, a) || precedes(&b.Send, &a.Send)) &&
+			(epoch(script, b) < epoch(script, a) || skeleton.Precedes(&b.Send, &a.Send)) &&
 			!takes(before, b.Send.Name) {
 			return false
 		}

@@ -195,7 +195,7 @@ func mayBreak(net *network, before []skeleton.Event, arrivals []skeleton.Arrival
 func comesAfter(arrivals []skeleton.Arrival, received skeleton.Name, send *skeleton.Event) bool {
 	i := slices.IndexFunc(arrivals, func(a skeleton.Arrival) bool { return a.Send.Name == received })
 	return i >= 0 && received.Component == send.Component &&
-		(received == send.Name || precedes(send, &arrivals[i].Send))
+		(received == send.Name || skeleton.Precedes(send, &arrivals[i].Send))
 }
 
 // lastDoor is what the connect that a node is about to make takes something from; nil: nothing. It

@@ -5,58 +5,19 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
 )
 
-// place is an event of a global skeleton: the node, and the place in its list. A file has events in
-// the order of these, so the lanes of a report and the turns of a replay are the same.
-type place struct{ node, at int }
-
-// order puts the events of all nodes into an order that is possible: a node goes on until it takes
-// what was not sent yet. So there are few switches from lane to lane. Advances of the clock, of all
-// nodes that are still there, are one after the other.
-func order(g skeleton.Global) (list []place) {
-	at := make([]int, len(g))
-	for progress := true; progress; {
-		progress = false
-		ticks := false
-		for c := range g {
-			for ; at[c] < len(g[c].Events); at[c]++ {
-				e := &g[c].Events[at[c]]
-				if e.From.N > at[e.From.Component] && e.From.N > 0 {
-					break
-				}
-				if e.Tick > 0 {
-					ticks = true
-					break
-				}
-				list = append(list, place{c, at[c]})
-				progress = true
-			}
-		}
-		if progress || !ticks {
-			continue
-		}
-		progress = true
-		for c := range g {
-			if at[c] < len(g[c].Events) && g[c].Events[at[c]].Tick > 0 {
-				list = append(list, place{c, at[c]})
-				at[c]++
-			}
-		}
-	}
-	return list
-}
-
 // steps are the events of all nodes, in an order that is possible. An advance of the clock is one
 // step.
 func steps(net *network, g skeleton.Global) (list []report.NodeStep) {
 	ticks := 0
-	for _, p := range order(g) {
-		e := &g[p.node].Events[p.at]
+	for _, p := range course.Order(g) {
+		e := &g[p.Node].Events[p.At]
 		switch {
 		case e.Tick > ticks:
 			ticks = e.Tick
@@ -65,7 +26,7 @@ func steps(net *network, g skeleton.Global) (list []report.NodeStep) {
 				Kind: model.Pass.String(), Time: now})
 		case e.Tick == 0:
 			d := did(e)
-			list = append(list, report.NodeStep{Node: net.names[p.node], What: words(net, e),
+			list = append(list, report.NodeStep{Node: net.names[p.Node], What: words(net, e),
 				Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: string(net.data[d]),
 				Taken: d.Taken})
 		}

@@ -1,0 +1,243 @@
+// Package course puts the events of several nodes, each of which has made its own in some order,
+// into an order that is possible for all of them together.
+package course
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// To run all nodes together, their events have to be in one order. Each node has an execution that
+// makes its events in an order that is possible for it alone. What is independent there is put into
+// an order that suits all of them: the transitions of the node are then run in another order, which
+// the search takes for the same execution.
+
+// Course is an execution of a node that is to be run together with others.
+type Course struct {
+	Made    []skeleton.Event
+	Actions []*model.Action // of the transitions; nil: it is none of a schedule
+	Before  [][]int         // transitions that each one comes after
+	Events  [][]int         // of each transition
+}
+
+// A course that was run in another order is the same execution for the search, so it has the same
+// outcome, and makes the same events. That the log says so is found out where all nodes are run: a
+// node that then does something else has parted, and the violation is not recorded.
+
+// Short is one of events alone, of which it is only known what is before each.
+func Short(l skeleton.Local) *Course {
+	before := func(e *skeleton.Event) (n int) {
+		for _, p := range e.Past {
+			n += p.N
+		}
+		return n
+	}
+	// What has more before it comes later. Nothing has more before it than what comes after it.
+	k := &Course{Made: slices.SortedStableFunc(slices.Values(l.Events), func(a, b skeleton.Event) int {
+		return cmp.Compare(before(&a), before(&b))
+	})}
+	for i := range k.Made {
+		var earlier []int
+		for j := range i {
+			if skeleton.Precedes(&k.Made[j], &k.Made[i]) {
+				earlier = append(earlier, j)
+			}
+		}
+		k.Add(nil, earlier, []int{i})
+	}
+	return k
+}
+
+// UpTo lists the numbers below another one.
+func UpTo(n int) (list []int) {
+	for i := range n {
+		list = append(list, i)
+	}
+	return list
+}
+
+// Add adds a transition at the end: the action that takes it, which ones it comes after, and its
+// events in Made.
+func (k *Course) Add(action *model.Action, before, events []int) {
+	k.Actions, k.Before, k.Events = append(k.Actions, action), append(k.Before, before),
+		append(k.Events, events)
+}
+
+// Choices is the schedule.
+func (k *Course) Choices() (list []model.Action) {
+	for _, a := range k.Actions {
+		if a != nil {
+			list = append(list, *a)
+		}
+	}
+	return list
+}
+
+// Together puts the transitions of courses into an order in which all of them can be run together:
+// what a node receives has been sent before. Each node does as it has done as far as that is
+// possible. It says whether there is such an order. Nodes whose events are in one order keep that.
+func Together(courses []*Course) bool {
+	// Each goes on as it was run, as far as all that it receives has been sent. Where nobody can,
+	// one transition is run that does not depend on those which wait. If there is none, the nodes
+	// wait for each other in a circle, and an order is not possible.
+	runs := make([]*running, len(courses))
+	sent := map[skeleton.Name]bool{}
+	// A node that is ordered makes its events one after the other, whatever its transitions are. So
+	// its course has none of these here.
+	for c, k := range courses {
+		if k.Before == nil { // it has that of its events
+			k = &Course{Made: k.Made}
+			for i := range k.Made {
+				k.Add(nil, UpTo(i), []int{i})
+			}
+		}
+		runs[c] = &running{Course: k, sent: sent, done: make([]bool, len(k.Actions))}
+	}
+	for progress := true; progress; {
+		progress = false
+		for _, r := range runs {
+			for r.head < len(r.done) && (r.done[r.head] || r.run(r.head)) {
+				r.head++
+				progress = true
+			}
+		}
+		for i := 0; i < len(runs) && !progress; i++ {
+			for k := runs[i].head; k < len(runs[i].done) && !progress; k++ {
+				progress = runs[i].run(k)
+			}
+		}
+	}
+	for c, r := range runs {
+		if len(r.order) < len(r.done) {
+			return false
+		}
+		if courses[c].Before != nil {
+			*courses[c] = *r.Course.in(r.order)
+		}
+	}
+	return true
+}
+
+// running is a course on the way through it.
+type running struct {
+	*Course
+	sent  map[skeleton.Name]bool // by all
+	done  []bool
+	head  int // all before it are done
+	order []int
+}
+
+// run has a transition be run, if it can be now, and says whether it was.
+func (r *running) run(i int) bool {
+	if r.done[i] || slices.ContainsFunc(r.Before[i], func(k int) bool { return !r.done[k] }) {
+		return false
+	}
+	for _, e := range r.Events[i] {
+		if from := r.Made[e].From; from.N > 0 && !r.sent[from] {
+			return false
+		}
+	}
+	for _, e := range r.Events[i] {
+		r.sent[r.Made[e].Name] = true
+	}
+	r.done[i], r.order = true, append(r.order, i)
+	return true
+}
+
+// in is the course with its transitions in another order.
+func (k *Course) in(order []int) *Course {
+	next := &Course{Before: [][]int{}}
+	for _, i := range order {
+		next.Actions = append(next.Actions, k.Actions[i])
+		for _, e := range k.Events[i] {
+			next.Made = append(next.Made, k.Made[e])
+		}
+	}
+	return next
+}
+
+// Chained is a skeleton in which the events of each node are in one order: that in which its course
+// makes them.
+func Chained(g skeleton.Global, courses []*Course) skeleton.Global {
+	names := map[skeleton.Name]skeleton.Name{}
+	next := make(skeleton.Global, len(g))
+	for c := range g {
+		next[c] = skeleton.Local{Ended: g[c].Ended, Waits: g[c].Waits}
+		there := map[skeleton.Name]bool{}
+		for i := range g[c].Events {
+			there[g[c].Events[i].Name] = true
+		}
+		for _, e := range courses[c].Made {
+			if !there[e.Name] {
+				continue // it does more than is needed
+			}
+			name := skeleton.Name{Component: c, N: len(next[c].Events) + 1}
+			names[e.Name] = name
+			if e.Name, e.Past = name, nil; name.N > 1 {
+				e.Past = []skeleton.Name{{Component: c, N: name.N - 1}}
+			}
+			next[c].Events = append(next[c].Events, e)
+		}
+	}
+	for c := range next {
+		for i := range next[c].Events {
+			if e := &next[c].Events[i]; e.From.N > 0 {
+				e.From = names[e.From]
+			}
+		}
+	}
+	return next
+}
+
+// InOneOrder is a skeleton with the events of each node in an order that is possible.
+func InOneOrder(g skeleton.Global) skeleton.Global {
+	courses := make([]*Course, len(g))
+	for c := range g {
+		courses[c] = Short(g[c])
+	}
+	Together(courses)
+	return Chained(g, courses)
+}
+
+// Place is an event of a global skeleton: the node, and the place in its list. A file has events in
+// the order of these, so the lanes of a report and the turns of a replay are the same.
+type Place struct{ Node, At int }
+
+// Order puts the events of all nodes into an order that is possible: a node goes on until it takes
+// what was not sent yet. So there are few switches from lane to lane. Advances of the clock, of all
+// nodes that are still there, are one after the other.
+func Order(g skeleton.Global) (list []Place) {
+	at := make([]int, len(g))
+	for progress := true; progress; {
+		progress = false
+		ticks := false
+		for c := range g {
+			for ; at[c] < len(g[c].Events); at[c]++ {
+				e := &g[c].Events[at[c]]
+				if e.From.N > at[e.From.Component] && e.From.N > 0 {
+					break
+				}
+				if e.Tick > 0 {
+					ticks = true
+					break
+				}
+				list = append(list, Place{c, at[c]})
+				progress = true
+			}
+		}
+		if progress || !ticks {
+			continue
+		}
+		progress = true
+		for c := range g {
+			if at[c] < len(g[c].Events) && g[c].Events[at[c]].Tick > 0 {
+				list = append(list, Place{c, at[c]})
+				at[c]++
+			}
+		}
+	}
+	return list
+}
