@@ -3,6 +3,7 @@ package nodes
 import (
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/dependence"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -30,13 +31,11 @@ import (
 
 // transition is one of an execution, from one point to the next.
 type transition struct {
-	goroutine uint64
-	choice    int
-	stepped   bool // else it is an advance of the clock
+	dependence.Step
+	choice int
 	// barrier: the program's clock advances, or the program ends. asks: nothing else can happen,
 	// and the environment says whether time passes.
 	barrier, asks bool
-	starts        []uint64
 	// accesses are those of the program; all has those, too, that the environment has added.
 	accesses, all []model.Access
 	exchanges     []int // inputs, as they are counted
@@ -62,7 +61,8 @@ func transitions(events []sut.Event, arrivals int) (list []transition) {
 		e := &events[i]
 		switch e.Kind {
 		case sut.Stepped:
-			list = append(list, transition{goroutine: e.Subject, choice: e.Alternative(), stepped: true,
+			list = append(list, transition{choice: e.Alternative(),
+				Step:    dependence.Step{Goroutine: e.Subject, Stepped: true},
 				barrier: e.Operation == sut.Exit, asks: e.Subject == sut.PeerTimeSource,
 				parts: []part{{input: none}}})
 			continue
@@ -89,7 +89,7 @@ func transitions(events []sut.Event, arrivals int) (list []transition) {
 				t.accesses, last.accesses = append(t.accesses, a), append(last.accesses, a)
 			}
 		case sut.Spawned, sut.Woke:
-			t.starts, last.starts = append(t.starts, e.Subject), append(last.starts, e.Subject)
+			t.Starts, last.starts = append(t.Starts, e.Subject), append(last.starts, e.Subject)
 		case sut.Exchanged:
 			t.exchanges, last.input = append(t.exchanges, inputs), inputs
 			inputs++
@@ -116,92 +116,6 @@ func delivers(events []sut.Event) bool {
 		}
 	}
 	return false
-}
-
-// dependence finds what each transition comes right after.
-type dependence struct {
-	last    map[uint64]int   // transition of each goroutine
-	wakers  map[uint64][]int // since that
-	objects map[model.ObjectID]*uses
-	barrier int   // the last one; -1: there is none
-	since   []int // transitions since then, and the barrier
-}
-
-// uses are the accesses to an object that the next one may depend on.
-type uses struct {
-	write          int // -1: there is none
-	reads, commute []int
-}
-
-func newDependence() *dependence {
-	return &dependence{last: map[uint64]int{}, wakers: map[uint64][]int{},
-		objects: map[model.ObjectID]*uses{}, barrier: -1}
-}
-
-// add adds transition i, and lists those that it depends on.
-func (d *dependence) add(i int, t *transition, barrier bool, accesses []model.Access) (before []int) {
-	if barrier {
-		before = d.since
-		d.barrier, d.since = i, nil
-	} else {
-		if d.barrier >= 0 {
-			before = append(before, d.barrier)
-		}
-		if last, ok := d.last[t.goroutine]; ok && t.stepped {
-			before = append(before, last)
-		}
-		before = append(before, d.wakers[t.goroutine]...)
-		before = d.access(i, accesses, before)
-	}
-	d.since = append(d.since, i)
-	if t.stepped {
-		d.last[t.goroutine], d.wakers[t.goroutine] = i, nil
-	}
-	for _, g := range t.starts {
-		d.wakers[g] = append(d.wakers[g], i)
-	}
-	if barrier { // what accesses the same later comes after it anyway
-		clear(d.objects)
-	}
-	slices.Sort(before)
-	return slices.Compact(before)
-}
-
-// access adds the accesses of a transition, and appends what these depend on.
-func (d *dependence) access(i int, accesses []model.Access, before []int) []int {
-	for _, a := range accesses {
-		if a.Object == 0 {
-			continue
-		}
-		u := d.objects[a.Object]
-		if u == nil {
-			u = &uses{write: -1}
-			d.objects[a.Object] = u
-		}
-		add := func(list ...int) {
-			for _, k := range list {
-				if k >= 0 && k != i {
-					before = append(before, k)
-				}
-			}
-		}
-		add(u.write)
-		if a.Kind != model.Read {
-			add(u.reads...)
-		}
-		if a.Kind != model.Commute {
-			add(u.commute...)
-		}
-		switch a.Kind {
-		case model.Read:
-			u.reads = append(u.reads, i)
-		case model.Commute:
-			u.commute = append(u.commute, i)
-		default:
-			*u = uses{write: i}
-		}
-	}
-	return before
 }
 
 // causality is what is before what in an execution.
@@ -235,8 +149,8 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		made[input] = append(made[input], i)
 	}
 	// own is by the program alone, and all with what the environment has added.
-	own, all := newDependence(), newDependence()
-	known := &pasts{dependence: newDependence()}
+	own, all := dependence.New(), dependence.New()
+	known := &pasts{Dependence: dependence.New()}
 	prints := make([]uint64, len(c.transitions))
 	astray := make([]bool, len(c.transitions))
 	for i := range c.transitions {
@@ -252,7 +166,7 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 				}
 			}
 		}
-		for _, k := range all.add(i, t, t.barrier || t.asks, t.all) {
+		for _, k := range all.Add(i, t.Step, t.barrier || t.asks, t.all) {
 			astray[i] = astray[i] || astray[k]
 		}
 		if t.asks && !advances {
@@ -261,9 +175,9 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		}
 		// The hash of a transition is of what it is, and of the hashes of those that it comes right
 		// after. So the sum of all is the same in every order that has the same dependences.
-		before := own.add(i, t, advances, accesses)
+		before := own.Add(i, t.Step, advances, accesses)
 		c.before = append(c.before, before)
-		print := mix(t.goroutine ^ mix(uint64(t.choice)))
+		print := mix(t.Goroutine ^ mix(uint64(t.choice)))
 		for _, k := range before {
 			print += mix(prints[k])
 		}
@@ -294,7 +208,7 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 // before an event is found by parts: the Past of an event is the same, whether the transition goes
 // on after it or has to wait.
 type pasts struct {
-	*dependence
+	*dependence.Dependence
 	list []counts
 }
 
@@ -306,8 +220,8 @@ func (p *pasts) of(t *transition, j int, barrier, isOfDoors bool) (past counts) 
 	if isOfDoors {
 		accesses = append(slices.Clip(accesses), model.Access{Object: doorsObject, Kind: model.Write})
 	}
-	as := &transition{goroutine: t.goroutine, stepped: t.stepped, starts: part.starts}
-	for _, k := range p.dependence.add(len(p.list), as, barrier, accesses) {
+	as := dependence.Step{Goroutine: t.Goroutine, Stepped: t.Stepped, Starts: part.starts}
+	for _, k := range p.Dependence.Add(len(p.list), as, barrier, accesses) {
 		past = past.with(p.list[k])
 	}
 	return past

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/dependence"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -59,9 +60,9 @@ func TestDependence(t *testing.T) {
 			[][]int{nil, nil, {0, 1}, {1, 2}}},
 	} {
 		list := transitions(c.events, 1)
-		d := newDependence()
+		d := dependence.New()
 		for i := range list {
-			got := d.add(i, &list[i], list[i].barrier, list[i].accesses)
+			got := d.Add(i, list[i].Step, list[i].barrier, list[i].accesses)
 			if len(got)+len(c.want[i]) > 0 && !slices.Equal(got, c.want[i]) {
 				t.Errorf("%s: transition %d comes after %v, want %v", c.name, i, got, c.want[i])
 			}

@@ -34,8 +34,8 @@ func courseOf(n *track, log []sut.Event, arrivals int) *course.Course {
 			before = append(before, barrier)
 		}
 		var action *model.Action
-		if t.stepped {
-			action = &model.Action{Goroutine: model.GoroutineID(t.goroutine), Choice: t.choice}
+		if t.Stepped {
+			action = &model.Action{Goroutine: model.GoroutineID(t.Goroutine), Choice: t.choice}
 		}
 		if t.asks || t.barrier {
 			before, barrier = course.UpTo(i), i
