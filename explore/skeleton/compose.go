@@ -1,7 +1,6 @@
 package skeleton
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/tandem-mc/tandem/internal/invariant"
@@ -230,18 +229,13 @@ func (g Global) received(r *Event) bool {
 	})
 }
 
-// begins says whether all these events are in a local skeleton. With every event they have those
-// before it.
+// begins says whether all these events are in a local skeleton, which is sorted. With every event
+// they have those before it.
 func (l Local) begins(events []Event) bool {
-	there := maps.Collect(func(yield func(Name, string) bool) {
-		for i := range l.Events {
-			if !yield(l.Events[i].Name, l.Events[i].key()) {
-				return
-			}
-		}
-	})
 	for i := range events {
-		if there[events[i].Name] != events[i].key() {
+		at, found := slices.BinarySearchFunc(l.Events, events[i].Name,
+			func(e Event, n Name) int { return e.Name.compare(n) })
+		if !found || !l.Events[at].Equal(&events[i]) {
 			return false
 		}
 	}

@@ -131,7 +131,10 @@ func keyOfNames(names []Name) string {
 }
 
 // Equal reports whether two events are the same, with the same before them.
-func (e *Event) Equal(f *Event) bool { return e.key() == f.key() }
+func (e *Event) Equal(f *Event) bool {
+	return e.Name == f.Name && e.Label == f.Label && e.To == f.To && e.From == f.From && e.Got == f.Got &&
+		e.Tick == f.Tick && slices.Equal(e.Past, f.Past)
+}
 
 // Precedes says whether an event is before another one of the same component.
 func Precedes(e, f *Event) bool {
