@@ -121,7 +121,8 @@ func Together(courses []*Course) bool {
 	return true
 }
 
-// running is a course on the way through it.
+// running is a course on the way through it. Its transitions are run as soon as they can be, so the
+// order is that in which the node was run, but for those that have to wait for what others send.
 type running struct {
 	*Course
 	sent  map[skeleton.Name]bool // by all
@@ -147,7 +148,8 @@ func (r *running) run(i int) bool {
 	return true
 }
 
-// in is the course with its transitions in another order.
+// in is the course with its transitions in another order. That order is final: what comes after
+// what in the course is not asked for again, so it is left out.
 func (k *Course) in(order []int) *Course {
 	next := &Course{Before: [][]int{}}
 	for _, i := range order {

@@ -1,6 +1,7 @@
-// Package dependence finds out which steps of an execution depend on which: a step comes after those
-// of its goroutine, after what has started or woken that, and after those that have accessed the
-// same before, unless both only read it or add to it.
+// Package dependence finds out which steps of an execution depend on which.
+//
+// A step comes after those of its goroutine, after what has started or woken that, and after those
+// that have accessed the same before, unless both only read it or add to it.
 package dependence
 
 import (
@@ -9,8 +10,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// Step is what a goroutine does from one point to the next, or a part of that. Without Stepped it is
-// an advance of the clock, which is of no goroutine.
+// Step is what a goroutine does from one point to the next, or a part of that. Without Stepped it
+// is an advance of the clock, which is of no goroutine.
 type Step struct {
 	Goroutine uint64
 	Stepped   bool
@@ -32,14 +33,18 @@ type uses struct {
 	reads, commute []int
 }
 
-// New is before the first step.
+// New is before the first step. Steps are numbered from 0 on, as they are added, and all of one
+// execution are added to one Dependence.
 func New() *Dependence {
 	return &Dependence{last: map[uint64]int{}, wakers: map[uint64][]int{},
 		objects: map[model.ObjectID]*uses{}, barrier: -1}
 }
 
-// Add adds step i, with what it accesses, and lists those that it depends on. At a barrier these are
-// all before it, and it comes before all that are added later.
+// Add adds step i, with what it accesses, and lists those that it depends on. At a barrier these
+// are all before it, and it comes before all that are added later.
+//
+// What is listed has all that the step depends on before it: a step that others of these come after
+// may be left out. An access to object 0 is none.
 func (d *Dependence) Add(i int, t Step, barrier bool, accesses []model.Access) (before []int) {
 	if barrier {
 		before = d.since
