@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"errors"
 	"flag"
 	"math/rand/v2"
 	"slices"
@@ -24,13 +25,41 @@ type divided struct {
 	parts   []*partial
 	list    []testkit.Executed
 
-	joined, refused, gone, finished, resumed int
+	joined, refused, gone, finished, resumed, far int
 }
 
 // partial is a part and what has been executed of it.
 type partial struct {
 	*Subtree
-	list []testkit.Executed
+	there *Subtree // in another process, as it were; nil: it is explored here
+	list  []testkit.Executed
+}
+
+// send has a part explored in another process, if that can be.
+func (d *divided) send(p *partial) *partial {
+	written, err := SaveSubtree(p.Subtree)
+	if errors.Is(err, ErrNotPortable) {
+		return p
+	}
+	if p.there, err = ResumeSubtree(written); err != nil {
+		d.t.Fatal(err)
+	}
+	return p
+}
+
+// fetch takes over what another process has explored.
+func (d *divided) fetch(p *partial) {
+	if p.there == nil || len(p.list) == 0 {
+		return
+	}
+	explored, err := SaveExplored(p.there)
+	if err == nil {
+		err = TakeOver(p.Subtree, explored)
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.far++
 }
 
 // step runs one execution of a part; false if it goes no further.
@@ -38,9 +67,13 @@ func (d *divided) step(p *partial) bool {
 	if last := len(p.list) - 1; last >= 0 && p.list[last].Outcome.Violation() {
 		return false // where the search may stop
 	}
-	schedule, more := p.Next()
+	explored := p.Subtree
+	if p.there != nil {
+		explored = p.there
+	}
+	schedule, more := explored.Next()
 	if more {
-		d.execute(p, schedule, &p.list)
+		d.execute(explored, schedule, &p.list)
 	}
 	return more
 }
@@ -64,8 +97,12 @@ func (d *divided) others() {
 		d.Search.Save() // which makes no difference
 	}
 	for range d.chance(3) {
-		if p := d.Search.Split(float64(d.chance(10))); p != nil {
-			d.parts = append(d.parts, &partial{Subtree: p})
+		if p := d.Search.Split(Size{Least: float64(d.chance(4)), Enough: float64(d.chance(10))}); p != nil {
+			part := &partial{Subtree: p}
+			if d.chance(2) == 0 {
+				part = d.send(part)
+			}
+			d.parts = append(d.parts, part)
 		}
 	}
 	known := len(d.parts)
@@ -111,6 +148,7 @@ func (d *divided) searchAll() ([]testkit.Executed, Verdict) {
 				break
 			}
 		}
+		d.fetch(p)
 		if d.Search.Merge(due) {
 			d.list = append(d.list, p.list...)
 			d.joined++
@@ -129,6 +167,10 @@ func (d *divided) searchAll() ([]testkit.Executed, Verdict) {
 var rarelyTimed = testkit.Join(testkit.Variables, testkit.Mutexes,
 	[]string{"choose r0 3", "choose r1 2", "skip r0 0 1; sleep 1", "load r1 x; skip r1 3 1; store x 3"})
 
+// portable are the searches of which parts can be explored by other processes.
+var portable = map[string]bool{"dpor": true, "long": true, "auto": true, "auto-rests": true,
+	"auto-timed": true}
+
 // TestDivide: a search that is divided wherever and whenever, and joins the parts when they have
 // ended or before, or does not, executes the same in the same order, and comes to the same verdict
 // with the same estimate.
@@ -142,7 +184,7 @@ func TestDivide(t *testing.T) {
 			newSearch = func() *Search { s := dporSearch(); s.core.(*dpor.Search).Short = 0; return s }
 		}
 		t.Run(name, func(t *testing.T) {
-			var joined, refused, gone, finished, resumed int
+			var joined, refused, gone, finished, resumed, far int
 			if name != "dfs" { // which takes many executions
 				many(t, 1000)
 			}
@@ -168,7 +210,11 @@ func TestDivide(t *testing.T) {
 				}
 				joined, refused, gone, finished, resumed = joined+d.joined, refused+d.refused,
 					gone+d.gone, finished+d.finished, resumed+d.resumed
+				far += d.far
 			})
+			if portable := portable[name]; portable != (far > 0) {
+				t.Errorf("%d parts were explored by another process", far)
+			}
 			t.Logf("%d parts joined, %d of them or of those refused had ended; %d refused when they were "+
 				"due, %d given up before; %d times the search was resumed",
 				joined, finished, refused, gone, resumed)
@@ -196,7 +242,7 @@ func begunWith(t *testing.T, s *Search) (*testkit.Program, *Subtree) {
 	t.Helper()
 	p := testkit.ParseProgram("main: go p; go q; store x 1\np: store x 2\nq: store x 3")
 	testkit.ExecuteOne(t, s, p)
-	part := s.Split(1000) // the largest
+	part := s.Split(Size{Enough: 1000}) // the largest
 	if part == nil {
 		t.Fatal("there is nothing to take")
 	}
@@ -272,7 +318,7 @@ func TestPartInVain(t *testing.T) {
 	s := dfsSearch()
 	p := testkit.ParseProgram("main: go p; store x 1\np: store x 2")
 	testkit.ExecuteOne(t, s, p)
-	part := s.Split(1)
+	part := s.Split(Size{Enough: 1})
 	if s.Next(); s.Arrived() != part || s.Merge(part) {
 		t.Error("a part that has executed nothing is not due, or joined")
 	}

@@ -243,14 +243,13 @@ func (s *Search) Prefetch(n int) []Schedule {
 }
 
 // Split takes a branch out of what the search has still to explore; nil if there is none, or the
-// search has no branches. It is the first that the search will reach of those that take least
-// executions or more, as far as can be told, or else the one that it will reach last. Split may be
-// called when Next may be, or after Next before the execution is reported.
-func (s *Search) Split(least float64) *Subtree {
+// search has no branches. The size says which, as far as can be told. Split may be called when Next
+// may be, or after Next before the execution is reported.
+func (s *Search) Split(size Size) *Subtree {
 	if s.tree == nil {
 		return nil
 	}
-	return s.tree.Split(least)
+	return s.tree.Split(size)
 }
 
 // Arrived is the subtree that the search has reached; nil if there is none. It may be called after

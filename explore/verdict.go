@@ -15,6 +15,7 @@ type (
 	Phases      = core.Phases
 	Phase       = core.Phase
 	Subtree     = core.Subtree
+	Size        = core.Size
 )
 
 // The verdicts.

@@ -31,11 +31,21 @@ type Drawn interface {
 type Tree interface {
 	Search
 	Saveable
-	Split(least float64) *Subtree
+	Split(Size) *Subtree
 	Arrived() *Subtree
 	Merge(*Subtree) bool
 	Cancelled() []*Subtree
 	Recycle(*Subtree)
 	Full() bool // as a subtree: there is so much to export that it is to be merged
 	Forecast() float64
+}
+
+// Portable is a tree of which a subtree can be explored in another process. That one writes what it
+// has explored, and the subtree that was written takes it over, to be merged.
+type Portable interface {
+	Tree
+	SavePart(*codec.Encoder)     // a subtree that has explored nothing
+	ResumePart(*codec.Decoder)   // into a new search
+	SaveExplored(*codec.Encoder) // between two executions, of which there was one
+	Explored(*codec.Decoder)
 }

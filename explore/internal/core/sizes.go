@@ -125,15 +125,21 @@ func (s *BranchSizes) OfBranch(node int) float64 {
 
 // SplitAt returns the node where a search with so many nodes is best split (explore.Search.Split),
 // of those where there is something to take; -1 if there is none. A branch is taken to be as large
-// as those that were explored there, on average, or as the one under way.
-func (s *BranchSizes) SplitAt(nodes, executions int, least float64, some func(node int) bool) int {
-	size, best := 1.0, -1
+// as those that were explored there, on average, or as the one under way. If that is the first, half
+// of it is taken to be done.
+func (s *BranchSizes) SplitAt(nodes, executions int, size Size, some func(node int) bool) int {
+	branch, ahead, best := 1.0, 0.0, -1
 	for i := nodes - 1; i >= 0; i-- {
 		if i < len(s.nodes) {
-			size = max(size, s.OfBranch(i), float64(executions-s.nodes[i].begun))
+			mean, begun := s.OfBranch(i), float64(executions-s.nodes[i].begun)
+			branch = max(branch, mean, begun)
+			if s.nodes[i].done == 0 {
+				mean = 2 * begun // it may be half done
+			}
+			ahead = max(ahead, mean-begun)
 		}
-		if some(i) {
-			if best = i; size >= least {
+		if branch >= size.Least && ahead >= size.Ahead && some(i) {
+			if best = i; branch >= size.Enough {
 				break
 			}
 		}

@@ -16,6 +16,15 @@ package core
 // still cover it, since a leaf stays a leaf, and what is inserted comes after what is there. Where
 // a subtree depends on the trees above in any other way, that is noted (dpor, depend).
 
+// Size says how large a branch is to be that is split off, in executions. The one that the search
+// reaches first is taken of those that have Enough, or else the one that it reaches last, of those
+// that have at least Least. Before the search reaches it, it is to run Ahead executions. If Quiet is
+// not 0, nothing may have been inserted below the branch in so many executions.
+type Size struct {
+	Least, Enough, Ahead float64
+	Quiet                int
+}
+
 // Subtree is a search through a branch of what another search has still to explore. The two share
 // nothing that changes, so each is used by one goroutine. Between Report and Next, when the
 // subtree has ended or is not to go on, it can be merged (explore.Search.Merge). After an error it

@@ -185,11 +185,11 @@ func (b *Bounded) addToSet(state int, g core.GoroutineID) bool {
 }
 
 // Split implements core.Tree.
-func (b *Bounded) Split(least float64) *core.Subtree {
+func (b *Bounded) Split(size core.Size) *core.Subtree {
 	if len(b.trace.Events)+1 < len(b.stack) {
 		return nil // it was resumed, and has executed nothing yet
 	}
-	p, inner := b.Search.subtree(least)
+	p, inner := b.Search.subtree(size)
 	if p == nil {
 		return nil
 	}

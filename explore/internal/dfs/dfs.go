@@ -91,8 +91,8 @@ func (d *Search) follow(e core.Execution) error {
 }
 
 // Split implements core.Tree.
-func (d *Search) Split(least float64) *core.Subtree {
-	p, part := d.subtree(least)
+func (d *Search) Split(size core.Size) *core.Subtree {
+	p, part := d.subtree(size)
 	if p == nil {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (d *Search) Split(least float64) *core.Subtree {
 }
 
 // subtree makes a subtree; nil if there is nothing to take.
-func (d *Search) subtree(least float64) (*core.Subtree, *Search) {
+func (d *Search) subtree(size core.Size) (*core.Subtree, *Search) {
 	untaken := func(i int) int {
 		return slices.IndexFunc(d.stack[i].todo,
 			func(a core.Action) bool {
@@ -109,7 +109,7 @@ func (d *Search) subtree(least float64) (*core.Subtree, *Search) {
 					func(p *core.Subtree) bool { return p.Begins == a })
 			})
 	}
-	node := d.sizes.SplitAt(len(d.stack), d.Counts.Executions, least,
+	node := d.sizes.SplitAt(len(d.stack), d.Counts.Executions, size,
 		func(i int) bool { return untaken(i) >= 0 })
 	if node < 0 {
 		return nil, nil

@@ -84,6 +84,7 @@ type asSubtree struct {
 	origin   origin
 	exported exportedReversals // to be inserted there
 	depends  []int32           // nodes: see depend
+	far      *far              // another process has explored it; else nil
 }
 
 // node is a state on the path. Its backtrack set (POPL 2014) is the action on
@@ -272,13 +273,13 @@ func (d *Search) cutOff(i int) {
 
 // checkReplay compares an execution with the one that it has its beginning in common with.
 func (d *Search) checkReplay(transitions []core.Transition) error {
-	if d.restored != nil {
-		return d.restored.rebuild(d, transitions)
-	}
 	for i := range d.trace.Events {
 		if err := d.trace.CheckReplay(int32(i), &transitions[i]); err != nil {
 			return err
 		}
+	}
+	if d.restored != nil {
+		return d.restored.rebuild(d, transitions)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore/internal/codec"
+	"github.com/tandem-mc/tandem/explore/internal/core"
 	"github.com/tandem-mc/tandem/explore/internal/testkit"
 )
 
@@ -31,7 +32,7 @@ func TestPartThatIsFull(t *testing.T) {
 	d := New()
 	p := testkit.ParseProgram("main: go p; go q; store x 1\np: store x 2\nq: store x 3")
 	testkit.ExecuteOne(t, d, p)
-	part := d.Split(1000) // the largest
+	part := d.Split(core.Size{Enough: 1000}) // the largest
 	if part == nil {
 		t.Fatal("there is nothing to take")
 	}

@@ -13,15 +13,16 @@ import (
 func (d *Search) Full() bool { return d.exported.full() }
 
 // Split implements core.Tree.
-func (d *Search) Split(least float64) *core.Subtree {
+func (d *Search) Split(size core.Size) *core.Subtree {
 	if d.restored != nil {
 		return nil
 	}
-	node, i := d.untaken(least, quietFor)
+	node, i := d.untaken(size, max(quietFor, size.Quiet))
+	if node < 0 && size.Quiet == 0 {
+		node, i = d.untaken(size, 0)
+	}
 	if node < 0 {
-		if node, i = d.untaken(least, 0); node < 0 {
-			return nil
-		}
+		return nil
 	}
 	b := d.nodes[node].todo.Branches[i]
 	o := origin{branch: b, base: make([]wakeup.Tree, node+1)}
@@ -47,7 +48,7 @@ const quietFor = 8
 
 // untaken returns the branch to split off (Split) as a node and a place there. Nothing was
 // inserted below it in so many executions. The node is -1 if there is none.
-func (d *Search) untaken(least float64, executions int) (node, place int) {
+func (d *Search) untaken(size core.Size, executions int) (node, place int) {
 	of := func(i int) int {
 		if len(d.nodes[i].todo.Postponed) > 0 {
 			return -1
@@ -57,7 +58,7 @@ func (d *Search) untaken(least float64, executions int) (node, place int) {
 				!d.Has(i, func(p *core.Subtree) bool { return originOf(p).branch == b })
 		})
 	}
-	if node = d.sizes.SplitAt(len(d.nodes), d.Counts.Executions, least,
+	if node = d.sizes.SplitAt(len(d.nodes), d.Counts.Executions, size,
 		func(i int) bool { return of(i) >= 0 }); node >= 0 {
 		place = of(node)
 	}
@@ -134,6 +135,11 @@ func (d *Search) Merge(p *core.Subtree) bool {
 	}
 	d.sizes.Merge(&part.sizes, node, d.Counts.Executions)
 	d.Tally.Absorb(p)
+	if part.far != nil {
+		d.mergeFar(part.far, node)
+		d.Recycle(p)
+		return true
+	}
 	end := d.nodes[node].sleepEnd
 	d.sleep, d.nodes = append(d.sleep[:end], part.sleep[end:]...),
 		append(d.nodes[:node+1], part.nodes[node+1:]...)

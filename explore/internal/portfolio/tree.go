@@ -22,11 +22,11 @@ func (s *Search) due() int {
 }
 
 // Split implements core.Tree.
-func (s *Search) Split(least float64) *core.Subtree {
+func (s *Search) Split(size core.Size) *core.Subtree {
 	if s.explored {
 		return nil
 	}
-	return s.tree.Split(least)
+	return s.tree.Split(size)
 }
 
 // Arrived implements core.Tree.

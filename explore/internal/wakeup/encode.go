@@ -25,11 +25,11 @@ func EncodeBranch(e *codec.Encoder, b *Branch) {
 		last = last.Below.Branches[0]
 		more += len(last.Steps)
 	}
-	encodeStep(e, b.First())
+	EncodeStep(e, b.First())
 	e.Number(uint64(more))
 	for rest := b.Steps[1:]; ; rest = b.Steps {
 		for _, s := range rest {
-			encodeStep(e, s)
+			EncodeStep(e, s)
 		}
 		if b == last {
 			break
@@ -39,7 +39,8 @@ func EncodeBranch(e *codec.Encoder, b *Branch) {
 	EncodeTree(e, &last.Below)
 }
 
-func encodeStep(e *codec.Encoder, s *trace.Step) {
+// EncodeStep writes a step.
+func EncodeStep(e *codec.Encoder, s *trace.Step) {
 	core.EncodeAction(e, s.Action)
 	core.EncodeAccesses(e, s.Accesses)
 	e.Data = append(e.Data, byte(s.Marks))
@@ -50,7 +51,7 @@ func encodeReversal(e *codec.Encoder, r *Reversal) {
 	e.Truth(r.Whole)
 	e.Number(uint64(len(r.Steps)))
 	for i := range r.Steps {
-		encodeStep(e, &r.Steps[i])
+		EncodeStep(e, &r.Steps[i])
 		e.Number(uint64(len(r.Before[i])))
 		for _, j := range r.Before[i] {
 			e.Number(uint64(j))
@@ -77,17 +78,18 @@ func DecodeBranch(d *codec.Decoder, level int) *Branch {
 	if level > maxLevels {
 		d.Fail("it is damaged: what is to do branches at more than %d levels", maxLevels)
 	}
-	first := decodeStep(d)
+	first := DecodeStep(d)
 	b := &Branch{Steps: []*trace.Step{&first}}
 	for range d.Length() {
-		next := decodeStep(d)
+		next := DecodeStep(d)
 		b.Steps = append(b.Steps, &next)
 	}
 	b.Below = DecodeTree(d, level)
 	return b
 }
 
-func decodeStep(d *codec.Decoder) trace.Step {
+// DecodeStep reads what EncodeStep wrote.
+func DecodeStep(d *codec.Decoder) trace.Step {
 	s := trace.Step{Action: core.DecodeAction(d), Accesses: core.DecodeAccesses(d),
 		Marks: trace.Marks(d.Bytes(1)[0])}
 	if s.Marks >= trace.AllMarks {
@@ -99,7 +101,7 @@ func decodeStep(d *codec.Decoder) trace.Step {
 func decodeReversal(d *codec.Decoder) *Reversal {
 	r := &Reversal{Whole: d.Truth()}
 	for i := range d.Length() {
-		r.Steps = append(r.Steps, decodeStep(d))
+		r.Steps = append(r.Steps, DecodeStep(d))
 		var before []int
 		for range d.Length() {
 			j := d.Count(uint64(i))
