@@ -43,6 +43,9 @@ var tree string
 var chrome chromium.Browser
 
 func TestMain(m *testing.M) {
+	if code, is := isWorker(); is {
+		os.Exit(code)
+	}
 	flag.Parse()
 	awake.Keep()
 	var err error

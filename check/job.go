@@ -35,7 +35,10 @@ func NewJob(r Request) (*Job, error) {
 		r.Config.Args = r.Args
 	}
 	j := &Job{request: r}
-	var err error
+	err := r.Distribution.Refusal(r.Search.Name, &r.Config)
+	if err != nil {
+		return nil, err
+	}
 	if j.before, err = r.goesOn(); err != nil {
 		return nil, err
 	}
@@ -180,7 +183,7 @@ func resolve(d *configs.Draft, hosts map[netip.Addr]string) (found bool) {
 // copy.
 func (j *Job) telling(listener Listener) Options {
 	o := j.options
-	o.Progress = listener.Progress
+	o.Progress, o.Distribution.Say = listener.Progress, listener.Say
 	o.Contradicted = func(err error) {
 		listener.Say("scope auto: %v\nThe search starts over in group scope.", err)
 	}

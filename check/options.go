@@ -115,8 +115,9 @@ type PeerOptions struct {
 	Kept *saved.AnswerFile
 }
 
-// ReportOptions say what is told of a check besides its result.
+// ReportOptions say what is told of a check besides its result, and to whom.
 type ReportOptions struct {
+	Distribution Distribution // workers elsewhere are told of the check: the result is the same
 	// Assumed is what else the verdict rests on, for reports: a line each.
 	Assumed []string
 	// Modules collects the modules without preemption that matter, for Assumptions; nil: they are

@@ -41,7 +41,8 @@ type Request struct {
 	Resume  *SavedCheck
 	Unsaved bool
 	// Cache is a file in which the answers of the peers are kept for the next check; may be empty.
-	Cache string
+	Cache        string
+	Distribution Distribution
 }
 
 // Listener is told what happens while a job runs.
@@ -85,8 +86,7 @@ func (r Request) options(before time.Duration) (Options, error) {
 		Package: r.Package, Args: config.Args, Env: config.Env, World: config.World, Dir: dir,
 		Time: config.Bounds.Time, Depth: config.Bounds.Depth,
 		Leaks: config.Leaks, SelfCheck: config.SelfCheck,
-		Violations: r.Violations, Shrink: r.Shrink,
-		Workers: cmp.Or(config.Workers, usefulWorkers(config)),
+		Violations: r.Violations, Shrink: r.Shrink, Workers: cmp.Or(config.Workers, usefulWorkers(config)),
 		PeerOptions: PeerOptions{
 			Group: config.Group, Absent: config.Absent,
 			StrategyName: config.Strategy, BackendName: config.Backend,
@@ -94,9 +94,8 @@ func (r Request) options(before time.Duration) (Options, error) {
 			PeerPatience:    cmp.Or(config.PeerPatience, -1), // 0 would be the default
 			Masks:           masks(config), CacheBytes: int64(config.CacheMib) << 20,
 		},
-		ReportOptions: ReportOptions{
-			Assumed: r.Search.assumed(config.Bounds), Modules: new(modules.Set),
-		},
+		ReportOptions: ReportOptions{Distribution: r.Distribution, Modules: new(modules.Set),
+			Assumed: r.Search.assumed(config.Bounds)},
 	}
 	o.World.Start = config.Date.Unix()
 	if o.Audited = config.Scope == "auto"; o.Audited || config.Scope == iocache.Connection.String() {

@@ -11,6 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/check/internal/executor"
+	"github.com/tandem-mc/tandem/check/internal/far"
 	"github.com/tandem-mc/tandem/check/internal/pool"
 	"github.com/tandem-mc/tandem/explore"
 )
@@ -29,6 +30,7 @@ type run struct {
 	clock    clock
 	replayed string // what became of the schedule of tandem.Replay; empty: there is none
 	visited  visited
+	leader   *far.Leader // of workers in other processes; nil: there are none
 }
 
 // newRun starts what takes part in a check. On an error nobody has to be closed. The group starts
@@ -120,6 +122,11 @@ func (r *run) loop() error {
 	if ended, err := r.replayAsked(); err != nil || ended {
 		return err
 	}
+	var err error
+	if r.leader, err = far.Lead(r.ctx, r.config, r.executor, r.options.Distribution); err != nil {
+		return err
+	}
+	defer func() { r.leader.Close(r.done.Tally.Counts.InVain) }()
 	p := r.pool()
 	if r.options.haste {
 		p.Fill()
@@ -144,7 +151,6 @@ func (r *run) loop() error {
 		}
 	}
 	// Wait closes all executors but one, which explains the violations.
-	var err error
 	r.done, err = p.Wait()
 	if r.done.Executor != nil {
 		r.executor = r.done.Executor.(*executor.Executor)
@@ -169,7 +175,7 @@ func (r *run) pool() *pool.Pool {
 			return x, err
 		},
 		Begun: r.options.Search.Verdict().Executions > 0, Counts: r.clock.resumed,
-		Forecast: r.peers != nil, Observe: r.options.observe,
+		Forecast: r.peers != nil, Observe: r.options.observe, Eager: r.options.haste,
 	}
 	if r.config.Auditor != nil {
 		c.Conclusive = audit.Contradicts // audits are samples: they may be others the next time
@@ -193,6 +199,7 @@ func (r *run) rounds(p *pool.Pool, now time.Time) error {
 	if err := r.alive(); err != nil {
 		return err
 	}
+	r.leader.Gather(r.ctx, p, r.options.Search)
 	if r.saver.due(now) {
 		p.Still(func(t pool.Tally) { r.saver.saveOnTime(now, r.options.Search, r.state(t.Counts)) })
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/far"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 )
@@ -25,6 +26,15 @@ type SearchRequest struct {
 	// that in all.
 	Punctual bool
 }
+
+// Distribution says which workers in other processes help with a check.
+type Distribution = far.Options
+
+// Distributed is what there is to know of a NATS server: the check that is led there, and workers.
+type Distributed = far.Status
+
+// Work and StatusOf are what tandem worker and tandem status do.
+var Work, StatusOf = far.Work, far.StatusOf
 
 // earlyTimers is how often timers fire early in some of the executions of auto.
 const earlyTimers = 2

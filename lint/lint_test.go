@@ -27,7 +27,7 @@ const module = "github.com/tandem-mc/tandem"
 // Directories that are not rooms are in outside.
 var order = []string{
 	"cmd", "doctor", "check", "report", "configs", "sut", "ckptd", "peers", "proxy",
-	"explore", "strategy", "iocache", "protocol", "internal",
+	"explore", "strategy", "iocache", "protocol", "distribute", "internal",
 }
 
 // alone are rooms that others import as libraries: they import the standard library only.
@@ -69,6 +69,11 @@ var restricted = map[string][]string{
 	"go.uber.org/zap":         {"cmd", "configs"},
 	"github.com/spf13/cobra":  {"cmd"},
 	"charm.land/bubbletea/v2": {"cmd"},
+
+	"github.com/nats-io/nats-server/v2/server": {"distribute", "internal"},
+	"github.com/nats-io/nats.go":               {"distribute", "examples"},
+	"github.com/nats-io/nats.go/jetstream":     {"distribute"},
+	"github.com/nats-io/nkeys":                 {"distribute"},
 }
 
 // Sizes, in lines.

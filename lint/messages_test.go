@@ -20,8 +20,8 @@ var updateErrors = flag.Bool("update-errors", false, "write docs/errors.md anew"
 const errorsFile = "../docs/errors.md"
 
 // roomsWithErrors are those whose errors a command can end with.
-var roomsWithErrors = []string{"cmd/tandem", "configs", "check", "report", "doctor", "strategy", "peers",
-	"sut", "ckptd", "proxy", "explore", "iocache", "internal"}
+var roomsWithErrors = []string{"cmd/tandem", "configs", "check", "report", "distribute", "doctor",
+	"strategy", "peers", "sut", "ckptd", "proxy", "explore", "iocache", "internal"}
 
 // ownAdvice are the files and packages whose messages are about what the user has given: flags,
 // files, programs, descriptions of peers. Such a message has advice of its own.

@@ -55,3 +55,7 @@ func UserToolchain(ctx context.Context, dir string) (*Toolchain, error) {
 // HashFile returns what the content of a file is known by: Program.Hash, and what else a check
 // rests on.
 func HashFile(path string) (string, error) { return toolchain.HashFile(path) }
+
+// Moved is a program in another file, on another machine perhaps. What it was built from need not
+// be there. An error says that the file has another program.
+func Moved(p *Program, path string) (*Program, error) { return p.Moved(path) }

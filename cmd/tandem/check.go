@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/distributed"
 	"github.com/tandem-mc/tandem/cmd/tandem/internal/nodeflags"
 )
 
@@ -23,7 +24,8 @@ type oneCheck struct {
 	// resume names a run to go on with; saveTo is where this one is saved.
 	resume, saveTo string
 	// cache is the file of an I/O cache that outlives the check.
-	cache string
+	cache     string
+	elsewhere check.Distribution
 }
 
 // checkCommand is tandem check. Without --resume it needs a package; with it, the saved run has
@@ -74,6 +76,7 @@ working directory.`,
 		"how often to save what is needed to go on; 0: only when interrupted (default 10s)")
 	p.StringVar(&f.violations, "violations", "1",
 		"look for `n` distinct violations, or all; each has its own file")
+	distributed.AddFlags(p, &f.elsewhere)
 	fileFlags(p, "out", "cache", "run")
 	c.SetFlagErrorFunc(unknownFlag)
 	return c
@@ -101,8 +104,8 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 		return err
 	}
 	// The run that is saved keeps the flags, so that --resume need not be given them again.
-	request.Flags = givenFlags(c.Flags(), "resume", "run")
-	request.Resume, request.Save, request.Cache = saved, f.saveTo, f.cache
+	request.Flags = givenFlags(c.Flags(), append([]string{"resume", "run"}, distributed.Flags...)...)
+	request.Distribution, request.Resume, request.Save, request.Cache = f.elsewhere, saved, f.saveTo, f.cache
 	job, err := check.NewJob(request)
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ var flagGroups = []flagGroup{
 	{"Bounds", []string{"executions", "time", "timeout", "depth", "preemptions", "delays"}},
 	{"How to search", []string{"search", "seed", "pct-depth", "violations", "shrink", "self-check",
 		"isolation", "workers"}},
+	{"Other machines", []string{"distribute", "nats-creds", "nats-nkey", "nats-ca", "nats-cert", "nats-key"}},
 	// Each of these makes a search longer, but for the date.
 	{"What is explored besides schedules", []string{"faults", "early-timers", "peer-timers", "date"}},
 	{"What is watched", []string{"races", "preempt-in", "leaks"}},
@@ -50,7 +51,7 @@ var flagGroups = []flagGroup{
 	{"Resuming a check", []string{"resume", "check run", "save-interval"}},
 	// Texts come before formats for other programs.
 	{"Output", []string{"out", "out-dir", "unfold", "verbose", "json", "junit", "sarif", "github", "csv",
-		"svg", "html"}},
+		"svg", "html", "follow"}},
 }
 
 // position is where a flag stands in the help of its command: the index of its group, and its place
@@ -81,7 +82,7 @@ func groupCommands(root *cobra.Command) {
 		&cobra.Group{ID: toSetUp, Title: "Set up:"})
 	// Names that are not here are those of commands that prepare a check, or look after peers.
 	group := map[string]string{
-		"check": toCheck, "test": toCheck, "compare": toCheck,
+		"check": toCheck, "worker": toCheck, "status": toCheck, "test": toCheck, "compare": toCheck,
 		"replay": toExplain, "show": toExplain, "debug": toExplain, "cache": toExplain,
 	}
 	for _, c := range root.Commands() {

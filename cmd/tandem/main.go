@@ -18,6 +18,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/ckptd"
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/distributed"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -114,8 +115,8 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), showCommand(),
-		debugCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand(),
-		initCommand(), configCommand(), versionCommand(), manCommand())
+		debugCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand(), initCommand(),
+		configCommand(), versionCommand(), manCommand(), distributed.Worker(), distributed.Status())
 	// Now, so that they are listed with the others.
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

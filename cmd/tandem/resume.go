@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/distributed"
 )
 
 // anew are the flags that may be given when a run goes on: bounds, what it may use of the machine,
@@ -26,7 +27,7 @@ func (f *oneCheck) goOn(c *cobra.Command) error {
 	var wrong []string
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		// All of them are named at once.
-		if !slices.Contains(anew, flag.Name) {
+		if !slices.Contains(anew, flag.Name) && !slices.Contains(distributed.Flags, flag.Name) {
 			wrong = append(wrong, "--"+flag.Name)
 		}
 	})
@@ -39,7 +40,7 @@ func (f *oneCheck) goOn(c *cobra.Command) error {
 	}
 	defer saved.Close()
 	// Before the directory changes.
-	for _, file := range []*string{&f.out, &f.sarif, &f.junit, &f.outDir} {
+	for _, file := range append(distributed.Files(&f.elsewhere), &f.out, &f.sarif, &f.junit, &f.outDir) {
 		if *file, err = absolute(*file); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -63,7 +64,9 @@ func TestKilledAndResumed(t *testing.T) {
 }
 
 // killedAndResumed runs a check until it ends by itself, and kills it so many times before.
-func killedAndResumed(t *testing.T, args []string, times int, whole time.Duration) (out string, kills int) {
+// Flags are given each time.
+func killedAndResumed(t *testing.T, args []string, times int, whole time.Duration, flags ...string) (
+	out string, kills int) {
 	dir, err := os.MkdirTemp(tree, "run")
 	if err != nil {
 		t.Fatal(err)
@@ -71,10 +74,10 @@ func killedAndResumed(t *testing.T, args []string, times int, whole time.Duratio
 	saved := filepath.Join(dir, "run")
 	for seen, vanished := false, 0; ; {
 		command := append([]string{"check", "--save-interval", "1ms", "--run", saved, "-o",
-			filepath.Join(tree, "counterexample")}, args...)
+			filepath.Join(tree, "counterexample")}, append(slices.Clone(flags), args...)...)
 		switch {
 		case there(saved, "state") || there(saved, "state.previous"):
-			seen, command = true, []string{"check", "--resume", saved}
+			seen, command = true, append([]string{"check", "--resume", saved}, flags...)
 		case there(saved): // killed before it was saved or, rarely, when it removed that at its end
 			if seen {
 				vanished++

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/tandem-mc/tandem/internal/testkit/containers"
+	"github.com/tandem-mc/tandem/internal/testkit/natsd"
 	"github.com/tandem-mc/tandem/internal/testkit/schema"
 )
 
@@ -24,6 +25,7 @@ var tree, bin string
 var deep = flag.Bool("deep", false, "run more cases, as `make deep` does")
 
 func TestMain(m *testing.M) {
+	natsd.Main()
 	dir, err := os.MkdirTemp("", "tandem-cmd-test-")
 	if err == nil {
 		tree, bin = dir, filepath.Join(dir, "bin")

@@ -18,10 +18,12 @@ type coordinator struct {
 
 	// changes counts what may concern those who wait. Who changes it holds mu.
 	changes atomic.Uint32
-	idle    atomic.Int32 // executors that wait for something to do
+	idle    atomic.Int32 // executors here that wait for something to do
+	idleFar atomic.Int32 // and elsewhere
 
 	mu       sync.Mutex // guards what follows
 	wake     sync.Cond  // there was a change
+	wakeFar  sync.Cond  // there is a part for those elsewhere, or all is over
 	members  []*member
 	leader   *member         // that advanced the search last
 	taken    bool            // the search is being advanced, or divided
@@ -38,7 +40,7 @@ type coordinator struct {
 func newCoordinator(ctx context.Context) *coordinator {
 	c := &coordinator{ctx: ctx, ended: make(chan struct{}), known: map[string]bool{},
 		ahead: newSpeculation(), parts: newParts()}
-	c.wake.L = &c.mu
+	c.wake.L, c.wakeFar.L = &c.mu, &c.mu
 	return c
 }
 
@@ -90,6 +92,9 @@ func (c *coordinator) next(m *member, done task) task {
 	if failed != nil && c.haveAllFailed() {
 		return task{what: conclude, err: failed} // or nobody will report what was run
 	}
+	if m.far != nil {
+		return c.nextFar(m)
+	}
 	// The order of the alternatives is that of their use: results first, then work ahead.
 	for !c.over && !m.failed && c.ctx.Err() == nil {
 		if c.canAdvance() && c.leads(m) {
@@ -100,8 +105,8 @@ func (c *coordinator) next(m *member, done task) task {
 			j.state, m.executing = running, true
 			return task{what: run, job: j}
 		}
-		if t := c.parts.pop(); t != nil {
-			m.executing = true
+		if t := c.parts.queue.pop(); t != nil {
+			m.executing, m.part = true, t
 			return task{what: exploreSubtree, part: t}
 		}
 		if !c.taken && !c.foreseen {
@@ -109,6 +114,21 @@ func (c *coordinator) next(m *member, done task) task {
 			return task{what: foresee}
 		}
 		c.waitForWork(m)
+	}
+	return task{}
+}
+
+// nextFar is next, for an executor that has parts explored elsewhere. The caller holds mu.
+func (c *coordinator) nextFar(m *member) task {
+	for !c.over && !m.failed && c.ctx.Err() == nil {
+		if t := c.parts.far.pop(); t != nil {
+			m.executing, m.part = true, t
+			return task{what: exploreSubtree, part: t}
+		}
+		// It is woken by changed, when there is a part, and not for anything else that changes.
+		c.idleFar.Add(1)
+		c.wakeFar.Wait()
+		c.idleFar.Add(-1)
 	}
 	return task{}
 }
@@ -133,16 +153,40 @@ func (c *coordinator) ran(m *member, j *job) {
 // explored takes a part that an executor goes no further with. The caller holds mu. A part that
 // failed is finished, too. The search finds out when it comes to it.
 func (c *coordinator) explored(m *member, t *part, err error) {
-	m.executing = false
+	m.executing, m.part = false, nil
 	if err != nil {
 		c.fail(m)
 	}
 	t.state = finished
-	if c.asked != nil && c.asked.part == t {
-		c.asked.state = finished
-		if c.changed(); !m.failed {
-			c.leader = m // where it was explored
+	if c.asked == nil || c.asked.part != t {
+		return
+	}
+	c.asked.state = finished
+	switch c.changed(); {
+	case m.failed:
+	case m.far == nil:
+		c.leader = m // where it was explored
+	default:
+		c.recall()
+	}
+}
+
+// recall has an executor here come back from its part, if all are about one: the search can go on,
+// and nobody elsewhere advances it. The caller holds mu.
+func (c *coordinator) recall() {
+	// One that has nothing to do goes on with the search by itself.
+	var any *member
+	for _, m := range c.members {
+		if m.far != nil || m.failed {
+			continue
 		}
+		if m.part == nil {
+			return
+		}
+		any = m
+	}
+	if any != nil {
+		any.part.end()
 	}
 }
 
@@ -156,10 +200,11 @@ func (c *coordinator) fail(m *member) {
 	c.changed()
 }
 
-// haveAllFailed reports whether no executor is left. The caller holds mu.
+// haveAllFailed reports whether no executor is left that can advance the search. The caller holds
+// mu.
 func (c *coordinator) haveAllFailed() bool {
 	for _, m := range c.members {
-		if !m.failed {
+		if !m.failed && m.far == nil {
 			return false
 		}
 	}
@@ -174,7 +219,7 @@ func (c *coordinator) waitForWork(m *member) {
 	seen := c.changes.Load()
 	c.idle.Add(1)
 	defer c.idle.Add(-1)
-	if len(c.members) <= runtime.GOMAXPROCS(0) {
+	if here, _ := c.count(); here <= runtime.GOMAXPROCS(0) {
 		c.mu.Unlock()
 		const patience, between = 200 * time.Microsecond, 256
 		for until := time.Now().Add(patience); c.changes.Load() == seen && time.Now().Before(until); {
@@ -195,6 +240,24 @@ func (c *coordinator) waitForWork(m *member) {
 func (c *coordinator) changed() {
 	c.changes.Add(1)
 	c.wake.Broadcast()
+	// Many wait there, and each has a lock to take.
+	if c.over || len(c.parts.far) > 0 {
+		c.wakeFar.Broadcast()
+	}
+}
+
+// count is how many executors there are to give work to, here and elsewhere. The caller holds mu.
+func (c *coordinator) count() (here, far int) {
+	for _, m := range c.members {
+		switch {
+		case m.failed:
+		case m.far != nil:
+			far++
+		default:
+			here++
+		}
+	}
+	return here, far
 }
 
 // canAdvance reports whether the search can be advanced. The caller holds mu.
@@ -274,10 +337,10 @@ func (c *coordinator) look(m *member, looked bool) (j *job, done, mine bool) {
 
 // demand is what executors could do while others run what the search waits for.
 type demand struct {
-	executors int
-	jobs      int                // so many that the search will ask for later
-	part      bool               // a part of the search
-	unused    []*explore.Subtree // parts that nobody needs any more
+	jobs   int                // so many that the search will ask for later
+	part   bool               // a part of the search
+	far    bool               // a large part, for somebody elsewhere
+	unused []*explore.Subtree // parts that nobody needs any more
 }
 
 // demand is computed anew each time. The parts in it are removed from the coordinator, so they are
@@ -285,19 +348,25 @@ type demand struct {
 func (c *coordinator) demand() demand {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := len(c.members)
-	unused := c.parts.clear() // first, since that makes room
-	return demand{executors: n, jobs: c.ahead.missing(n), part: c.parts.room(n), unused: unused}
+	d := demand{unused: c.parts.clear()} // first, since that makes room
+	here, far := c.count()
+	all := here + far
+	// A part for somebody elsewhere is made only when somebody waits for it: it would get old.
+	if d.far = c.idleFar.Load() > 0 && c.parts.far.room(1) && c.parts.room(all); here > 1 {
+		d.jobs, d.part = c.ahead.missing(here), c.parts.queue.room(here) && c.parts.room(all)
+	}
+	return d
 }
 
 // offer takes what was found to do. Finding nothing is remembered, so that executors do not look
 // again until something was reported.
-func (c *coordinator) offer(jobs []*job, found *part) {
+func (c *coordinator) offer(jobs []*job, found, far *part) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ahead.add(jobs)
-	c.parts.add(found)
-	if c.foreseen = len(jobs) == 0 && found == nil; !c.foreseen {
+	c.parts.add(found, &c.parts.queue)
+	c.parts.add(far, &c.parts.far)
+	if c.foreseen = len(jobs) == 0 && found == nil && far == nil; !c.foreseen {
 		c.changed()
 	}
 }

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"sync"
+	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/explore"
@@ -17,6 +18,10 @@ type frontier struct {
 	mu    sync.Mutex // held by whoever advances the search, and by those who want it at rest
 	tally Tally
 	begun bool // the search has been asked for an execution
+
+	start  time.Time // of the pool
+	own    int       // executions since then that were not in parts
+	looked time.Time // when a part for those elsewhere was looked for last
 }
 
 // Tally is what was counted of the executions that were reported to the search.
@@ -28,7 +33,7 @@ type Tally struct {
 // newFrontier stands where the search does. Counts of an earlier process are the start of the
 // tally.
 func newFrontier(c Config, work *coordinator) *frontier {
-	return &frontier{Config: c, work: work, begun: c.Begun,
+	return &frontier{Config: c, work: work, begun: c.Begun, start: time.Now(),
 		tally: Tally{Counts: c.Counts, Outcomes: map[explore.Outcome]int{}}}
 }
 
@@ -46,7 +51,7 @@ func (f *frontier) advance(m *member) *job {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for f.ask() {
-		othersIdle := f.work.idle.Load() > 0
+		othersIdle := f.othersIdle()
 		if othersIdle {
 			f.findWork()
 		}
@@ -102,28 +107,40 @@ func (f *frontier) ask() bool {
 	return a.more
 }
 
-// findWork has the others have something to do. The caller holds the lock, after ask. With one
-// executor there is nobody to give work to.
+// othersIdle reports whether work is to be found for others. For those elsewhere it is looked for
+// now and then, since large parts do not come up in each execution. The caller holds the lock.
+func (f *frontier) othersIdle() bool {
+	return f.work.idle.Load() > 0 ||
+		f.work.idleFar.Load() > 0 && (f.Eager || time.Since(f.looked) >= farLook)
+}
+
+// findWork has the others have something to do. The caller holds the lock, after ask.
 func (f *frontier) findWork() {
 	d := f.work.demand()
-	if d.executors == 1 {
-		return
-	}
 	for _, unused := range d.unused {
 		f.Search.Recycle(unused)
 	}
-	jobs := newJobs(f.Search.Prefetch(d.jobs))
-	var found *part
-	if d.part && f.Observe == nil { // what observes is to see what is reported to parts, too
-		found = f.split()
+	// Jobs are for executors here only.
+	var jobs []*job
+	if d.jobs > 0 {
+		jobs = newJobs(f.Search.Prefetch(d.jobs))
 	}
-	f.work.offer(jobs, found)
+	var found, far *part
+	if f.Observe == nil { // what observes is to see what is reported to parts, too
+		if d.far {
+			far = f.splitFar()
+		}
+		if d.part {
+			found = f.split()
+		}
+	}
+	f.work.offer(jobs, found, far)
 }
 
 // split makes a part of the search; nil if there is nothing to take. The caller holds the lock. The
 // limit of executions grows with those that were reported.
 func (f *frontier) split() *part {
-	p := f.Search.Split(partSize)
+	p := f.Search.Split(explore.Size{Enough: partSize})
 	if p == nil {
 		return nil
 	}
@@ -131,8 +148,34 @@ func (f *frontier) split() *part {
 	for _, n := range f.tally.Outcomes {
 		executions += n
 	}
-	most := min(executions/partShare, f.Search.Remaining(partMost*roomShare)/roomShare)
-	return newPart(p, max(partLeast, most))
+	return newPart(p, min(max(partLeast, executions/partShare), f.room()), partTime)
+}
+
+// room is how many executions a part may take because of the bound.
+func (f *frontier) room() int {
+	return max(partLeast, f.Search.Remaining(partMost*roomShare)/roomShare)
+}
+
+// splitFar makes a part of the search that is large enough to be explored elsewhere; nil if there
+// is none. The caller holds the lock.
+func (f *frontier) splitFar() *part {
+	// The rate is that of the executors here, since it counts what was not in parts.
+	f.looked = time.Now()
+	elapsed := f.looked.Sub(f.start)
+	rate := float64(f.own) / elapsed.Seconds() // of one executor
+	enough := max(farEnough, elapsed/farShare)
+	least := max(partSize, rate*farLeast.Seconds())
+	size := explore.Size{Least: least, Enough: max(partSize, rate*enough.Seconds()), Ahead: least,
+		Quiet: int(least)}
+	// Programs of tests have too few executions for parts of any length.
+	if f.Eager {
+		size = explore.Size{Enough: partSize}
+	}
+	p := f.Search.Split(size)
+	if p == nil {
+		return nil
+	}
+	return newPart(p, f.room(), max(partTime, elapsed/partShare))
 }
 
 // report tells the search what came of the job that it waits for; false if that ends it. The caller
@@ -156,6 +199,7 @@ func (f *frontier) report(j *job) bool {
 		return false
 	}
 	f.tally.Outcomes[j.execution.Outcome]++
+	f.own++
 	f.Ledger.Settle()
 	f.work.wasReported(j)
 	return true

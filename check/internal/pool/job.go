@@ -39,8 +39,11 @@ type member struct {
 
 	// Guarded by the coordinator:
 	executing bool
-	waiting   bool // there is nothing to do
-	failed    bool // it is not to be used again
+	part      *part // that it explores; else nil
+	waiting   bool  // there is nothing to do
+	failed    bool  // it is not to be used again
+
+	far Far // it explores parts elsewhere, and does nothing else; else nil. It does not change
 }
 
 // task is what an executor is to do next, or has done. The zero value is leave; as what was done,

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,8 +14,11 @@ import (
 // part is a part of the search that one executor explores.
 type part struct {
 	*explore.Subtree
-	most int         // executions
-	ends atomic.Bool // the search has come to it, and waits, or has given it up
+	most    int           // executions
+	time    time.Duration // that it takes at most
+	ends    atomic.Bool   // the search has come to it, and waits, or has given it up
+	wanted  chan struct{} // closed when ends is set
+	endOnce sync.Once
 
 	// Of the executor that explores it, until it rests:
 	executions int
@@ -46,16 +50,36 @@ const (
 	maxParts  = 16 // for each executor
 )
 
+// Bounds on parts for executors elsewhere. To give one out and to take it over costs both sides
+// some milliseconds, so it is to have the work of a second, as far as can be told, and never less
+// than farLeast. It rests later than others, and as late as the check can afford to lose it.
+const (
+	farEnough = time.Second
+	farLeast  = farEnough / 8
+	farShare  = 64                   // parts grow to so small a part of the time so far
+	farLook   = 5 * time.Millisecond // between two searches for one
+)
+
 // newPart is a part that takes at most so many executions.
-func newPart(s *explore.Subtree, most int) *part {
-	return &part{Subtree: s, most: most, outcomes: map[explore.Outcome]int{}}
+func newPart(s *explore.Subtree, most int, time time.Duration) *part {
+	return &part{Subtree: s, most: most, time: time, outcomes: map[explore.Outcome]int{},
+		wanted: make(chan struct{})}
+}
+
+// end has whoever explores the part stop with it.
+func (t *part) end() {
+	// It may be given up after the search has come to it, and the other way round.
+	t.endOnce.Do(func() {
+		t.ends.Store(true)
+		close(t.wanted)
+	})
 }
 
 // explore has an executor explore a part until the search wants it or gives it up, it has ended, or
 // has become large, or somebody may want to see what was found. An error is one of the executor.
 // The first execution of the check is never in a part, so first is false.
 func (p *Pool) explore(m *member, t *part) error {
-	for end := time.Now().Add(partTime); !t.ends.Load() && t.executions < t.most && p.ctx.Err() == nil; {
+	for end := time.Now().Add(t.time); !t.ends.Load() && t.executions < t.most && p.ctx.Err() == nil; {
 		schedule, more := t.Next()
 		if !more {
 			return nil
@@ -117,9 +141,13 @@ func (t *part) note(outcome explore.Outcome, f *execution.Result) (ends bool) {
 // newParts.
 type parts struct {
 	all   map[*explore.Subtree]*part // but for those that were joined, or given up and ended
-	queue []*part                    // that wait for an executor
+	queue queue                      // that wait for an executor
+	far   queue                      // that wait for one elsewhere
 	vain  execution.Counts           // of those that were not joined
 }
+
+// queue is a list of parts.
+type queue []*part
 
 func newParts() parts { return parts{all: map[*explore.Subtree]*part{}} }
 
@@ -135,11 +163,12 @@ func (p *parts) clear() (list []*explore.Subtree) {
 	return list
 }
 
-// room reports whether there is to be another one for so many executors. Queued parts are limited,
-// too: what waits too long is reached by the search first.
-func (p *parts) room(executors int) bool {
-	return len(p.queue) < executors && len(p.all) < maxParts*executors
-}
+// room reports whether there is to be another one for so many executors.
+func (p *parts) room(executors int) bool { return len(p.all) < maxParts*executors }
+
+// room reports whether another one is to be queued for so many executors: what waits too long is
+// reached by the search first.
+func (q queue) room(executors int) bool { return len(q) < executors }
 
 // inVain drops a part that the search will not join, and that nobody explores any more.
 func (p *parts) inVain(t *part) {
@@ -161,18 +190,18 @@ func (p *parts) rest() (results []*execution.Result) {
 }
 
 // add queues a part, if there is one.
-func (p *parts) add(t *part) {
+func (p *parts) add(t *part, in *queue) {
 	if t != nil {
-		p.all[t.Subtree], p.queue = t, append(p.queue, t)
+		p.all[t.Subtree], *in = t, append(*in, t)
 	}
 }
 
 // pop returns a part for an executor; nil if there is none. Parts that were given up meanwhile are
 // passed over and dropped later.
-func (p *parts) pop() *part {
-	for len(p.queue) > 0 {
-		t := p.queue[0]
-		p.queue = p.queue[1:]
+func (q *queue) pop() *part {
+	for len(*q) > 0 {
+		t := (*q)[0]
+		*q = (*q)[1:]
 		if t.givenUp || t.state != queued {
 			t.state = finished
 			continue
@@ -188,7 +217,7 @@ func (p *parts) giveUp(list []*explore.Subtree) {
 	for _, dropped := range list {
 		if t := p.all[dropped]; t != nil {
 			t.givenUp = true
-			t.ends.Store(true)
+			t.end()
 		}
 	}
 }
@@ -204,5 +233,5 @@ func (p *parts) await(j *job, due *explore.Subtree) {
 		t.state = finished
 	}
 	j.part, j.state = t, t.state
-	t.ends.Store(true)
+	t.end()
 }

@@ -44,13 +44,13 @@ func TestPartsInTheirPlaces(t *testing.T) {
 	p := newParts()
 	var all []*part
 	for range 4 {
-		t := &part{Subtree: &explore.Subtree{}, executions: 1,
-			results: []*execution.Result{{}}}
+		t := newPart(&explore.Subtree{}, 1, 0)
+		t.executions, t.results = 1, []*execution.Result{{}}
 		t.results[0].Counts.Hits = 1
-		p.add(t)
+		p.add(t, &p.queue)
 		all = append(all, t)
 	}
-	if p.room(4) || !p.room(5) {
+	if p.queue.room(4) || !p.queue.room(5) {
 		t.Error("with four parts waiting there is room for four executors, or none for five")
 	}
 	j := &job{}
@@ -59,12 +59,12 @@ func TestPartsInTheirPlaces(t *testing.T) {
 	if j.part != all[0] || j.state != finished {
 		t.Errorf("the search waits for a part that nobody has begun with, in state %d", j.state)
 	}
-	if got := p.pop(); got != all[2] || got.ends.Load() {
+	if got := p.queue.pop(); got != all[2] || got.ends.Load() {
 		t.Error("the third part is not next")
 	}
 	p.giveUp([]*explore.Subtree{all[2].Subtree})
 	p.await(&job{}, all[3].Subtree)
-	if !all[2].ends.Load() || !all[3].ends.Load() || p.pop() != nil {
+	if !all[2].ends.Load() || !all[3].ends.Load() || p.queue.pop() != nil {
 		t.Error("parts go on that were given up, or that the search has come to")
 	}
 	if list := p.clear(); len(list) != 1 || list[0] != all[1].Subtree {

@@ -66,6 +66,8 @@ type Config struct {
 	Begun     bool                               // the search has asked for executions before
 	Counts    execution.Counts                   // of those
 	Forecast  bool                               // executors want to know what to expect
+	// Eager has parts for executors elsewhere be as small as those for executors here: for tests.
+	Eager bool
 	// Observe sees each execution before the search does, one after the other. Its error is one of
 	// the search. With it the search is not divided. It may be nil.
 	Observe func(explore.Execution) error
@@ -100,6 +102,7 @@ func (p *Pool) Ended() <-chan struct{} { return p.work.ended }
 // called during Wait or after it. Once the search is over the executor is closed at once.
 func (p *Pool) Add(x Executor) {
 	m := &member{Executor: x}
+	m.far, _ = x.(Far)
 	p.busy.Add(1)
 	if !p.work.add(m) {
 		p.busy.Done()
@@ -141,7 +144,11 @@ func (p *Pool) serve(m *member) {
 		case run:
 			p.run(m, t.job)
 		case exploreSubtree:
-			t.err = p.explore(m, t.part)
+			if m.far != nil {
+				t.err = p.exploreFar(m, t.part)
+			} else {
+				t.err = p.explore(m, t.part)
+			}
 		case advance:
 			if t.job = p.front.advance(m); t.job != nil {
 				t.what = run
@@ -190,7 +197,7 @@ func (p *Pool) Wait() (Found, error) {
 	f.Tally.Counts.InVain += f.Vain.InVain
 	// A usable executor is left over for what follows the search, such as counterexamples.
 	for _, m := range p.work.members {
-		if m.failed || f.Executor != nil {
+		if m.failed || m.far != nil || f.Executor != nil {
 			m.Close()
 		} else {
 			f.Executor = m.Executor

@@ -125,8 +125,8 @@ func (s *BranchSizes) OfBranch(node int) float64 {
 
 // SplitAt returns the node where a search with so many nodes is best split (explore.Search.Split),
 // of those where there is something to take; -1 if there is none. A branch is taken to be as large
-// as those that were explored there, on average, or as the one under way. If that is the first, half
-// of it is taken to be done.
+// as those that were explored there, on average, or as the one under way. If that is the first,
+// half of it is taken to be done.
 func (s *BranchSizes) SplitAt(nodes, executions int, size Size, some func(node int) bool) int {
 	branch, ahead, best := 1.0, 0.0, -1
 	for i := nodes - 1; i >= 0; i-- {

@@ -3,6 +3,7 @@ package dpor
 import (
 	"slices"
 
+	"github.com/tandem-mc/tandem/explore/internal/codec"
 	"github.com/tandem-mc/tandem/explore/internal/core"
 	"github.com/tandem-mc/tandem/explore/internal/trace"
 	"github.com/tandem-mc/tandem/explore/internal/wakeup"
@@ -262,4 +263,131 @@ func (d *Search) importReversal(told *exportedReversal) {
 	if found := n.todo.Find(r, told.from); !found.Covered {
 		d.insertIn(n, r, &found)
 	}
+}
+
+// SavePart implements core.Portable.
+func (d *Search) SavePart(e *codec.Encoder) {
+	e.Count(d.Floor)
+	d.Save(e)
+}
+
+// ResumePart implements core.Portable.
+func (d *Search) ResumePart(from *codec.Decoder) {
+	floor := from.Count(core.MaxTransitions)
+	d.Resume(from)
+	if floor < 1 || floor != len(d.nodes) {
+		from.Fail("it is damaged: a part begins at node %d of %d", floor-1, len(d.nodes))
+		return
+	}
+	d.Floor = floor
+}
+
+// SaveExplored implements core.Portable.
+func (d *Search) SaveExplored(e *codec.Encoder) {
+	more, node := !d.Ended && d.decide(), d.Floor-1
+	d.Tally.SaveCounts(e, "dpor")
+	e.Ended = false
+	d.sizes.Save(e)
+	for i := range node + 1 {
+		e.Truth(d.nodes[i].incomplete)
+	}
+	saveNumbers(e, d.depends)
+	e.Count(len(d.exported.all))
+	for i := range d.exported.all {
+		d.exported.all[i].save(e)
+	}
+	core.EncodeSleepers(e, []*core.Sleeper{d.sleeper(node)})
+	top := len(d.nodes) - 1
+	saveNumbers(e, slices.DeleteFunc(slices.Clone(d.choosing),
+		func(i int32) bool { return int(i) >= node && (!more || int(i) >= top) }))
+	if e.Truth(more); more {
+		d.saveLeft(e, node)
+	} else {
+		e.Count(top - node)
+	}
+}
+
+// saveLeft writes what is left to do after a node.
+func (d *Search) saveLeft(e *codec.Encoder, node int) {
+	top := len(d.nodes) - 1
+	e.Count(top - node)
+	for i := node; i < top; i++ {
+		core.EncodeAction(e, d.path[i])
+		e.Fixed(d.trace.Digest(int32(i)))
+		n := &d.nodes[i+1]
+		wakeup.EncodeTree(e, &n.todo)
+		e.Truth(n.incomplete)
+		e.Truth(n.leaf)
+		core.EncodeSleepers(e, d.sleepOf(n)[n.inherited:])
+	}
+	wakeup.EncodeBranch(e, d.chosen)
+	core.EncodeSleepers(e, d.sleepOf(&d.nodes[top]))
+}
+
+// Explored implements core.Portable. The search is the subtree that was written, as it was then.
+func (d *Search) Explored(from *codec.Decoder) {
+	d.Tally.ResumeCounts(from, "dpor")
+	d.sizes.Resume(from)
+	node := d.Floor - 1
+	for i := range node + 1 {
+		d.nodes[i].incomplete = from.Truth()
+	}
+	d.depends = readNumbers(from, node)
+	for range from.Length() {
+		d.exported.all = append(d.exported.all, readExported(from, node))
+	}
+	f := &far{}
+	if done := core.DecodeSleepers(from); len(done) == 1 {
+		f.done = done[0]
+	} else {
+		from.Fail("it is damaged: a part begins with %d actions", len(done))
+	}
+	f.choosing = readNumbers(from, core.MaxTransitions)
+	if f.more = from.Truth(); f.more {
+		f.read(from)
+	} else {
+		f.depth = from.Count(core.MaxTransitions)
+	}
+	d.far, d.Ended, d.Waiting = f, !f.more, false
+}
+
+// mergeFar goes on where a subtree has stopped that another process has explored.
+func (d *Search) mergeFar(f *far, at int) {
+	n := &d.nodes[at]
+	d.nodes, d.path = d.nodes[:at+1], d.path[:at]
+	d.sleep = d.sleep[:n.sleepEnd]
+	d.way, d.decided, d.Reached = way{}, false, nil
+	d.choosing = slices.DeleteFunc(d.choosing,
+		func(e int32) bool { return int(e) >= at || !slices.Contains(f.choosing, e) })
+	if !f.more {
+		f.done.Incomplete = n.incomplete
+		d.sleep = append(d.sleep, f.done)
+		n.incomplete = false
+		n.sleepEnd++
+		for range f.depth { // the estimate wants to know
+			d.nodes = append(d.nodes, node{sleepBegin: len(d.sleep), sleepEnd: len(d.sleep)})
+		}
+		return
+	}
+	for _, e := range f.choosing {
+		if int(e) >= at {
+			d.choosing = append(d.choosing, e)
+		}
+	}
+	r := &restored{kept: at + 1, slept: len(d.sleep), sleep: f.sleep}
+	for i := range d.nodes {
+		m := &d.nodes[i]
+		r.explored = append(r.explored, slices.Clone(d.sleepOf(m)[m.inherited:]))
+		if i < at {
+			r.digests = append(r.digests, d.trace.Digest(int32(i)))
+		}
+	}
+	r.explored, r.digests = append(r.explored, f.explored...), append(r.digests, f.digests...)
+	d.path, d.nodes = append(d.path, f.path...), append(d.nodes, f.nodes...)
+	top := &d.nodes[len(d.nodes)-1]
+	top.sleepBegin = len(d.sleep)
+	d.sleep = append(d.sleep, f.sleep...)
+	top.sleepEnd = len(d.sleep)
+	d.restored, d.decided = r, true
+	d.descend(f.chosen)
 }

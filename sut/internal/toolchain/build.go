@@ -183,6 +183,22 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 	return p, err
 }
 
+// Moved is the program in another file. Of its modules it knows nothing.
+func (p *Program) Moved(path string) (*Program, error) {
+	hash, err := HashFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if hash != p.Hash {
+		return nil, fmt.Errorf("%s is another program than %s, which was to be there (its hash is %.12s and "+
+			"not %.12s): start the check and its workers again", path, p.ImportPath, hash, p.Hash)
+	}
+	moved := *p
+	moved.Path = path
+	moved.symbols, err = readSymbols(path)
+	return &moved, err
+}
+
 // Package is where a package is.
 type Package struct {
 	ImportPath string

@@ -50,7 +50,8 @@ func SaveExplored(p *Subtree) ([]byte, error) {
 	if !portable {
 		return nil, ErrNotPortable
 	}
-	invariant.Check(p.Search.Counted().Executions > 0, "explore: a subtree is written that has explored nothing")
+	invariant.Check(p.Search.Counted().Executions > 0,
+		"explore: a subtree is written that has explored nothing")
 	e := &codec.Encoder{}
 	e.Number(stateVersion)
 	before := core.Tally{Counts: p.Before}

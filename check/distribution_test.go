@@ -1,0 +1,212 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/distribute"
+	"github.com/tandem-mc/tandem/explore"
+)
+
+// workerOf is a variable of the environment with which the test is a worker of a server.
+const workerOf = "TANDEM_TEST_WORKER_OF"
+
+// team are worker processes of a test, which end with it.
+type team struct {
+	t       *testing.T
+	program string
+	mu      sync.Mutex
+	url     string
+	members []*exec.Cmd
+}
+
+// join starts a worker.
+func (w *team) join() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := exec.Command(w.program)
+	c.Env = append(os.Environ(), workerOf+"="+w.url)
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := c.Start(); err != nil {
+		w.t.Error(err)
+		return
+	}
+	w.members = append(w.members, c)
+}
+
+// kill kills a worker that chance picks.
+func (w *team) kill() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.members) == 0 {
+		return
+	}
+	i := rand.IntN(len(w.members))
+	_ = w.members[i].Process.Kill()
+	_ = w.members[i].Wait()
+	w.members = append(w.members[:i], w.members[i+1:]...)
+}
+
+// distributed has a check led by the test, and so many workers join. During is called when they
+// have.
+func distributed(t *testing.T, o Options, workers int, during func(w *team, parts func() int)) *Result {
+	t.Helper()
+	w := &team{t: t, program: "/proc/self/exe"}
+	o.Distribution.Server, o.Distribution.Awaited, o.haste = "embedded", workers, true
+	o.Distribution.Say = func(format string, a ...any) {
+		if !strings.HasPrefix(format, "workers join") {
+			t.Logf(format, a...)
+			return
+		}
+		w.url = a[0].(string)
+		for range workers {
+			w.join()
+		}
+	}
+	defer func() {
+		for len(w.members) > 0 {
+			w.kill()
+		}
+	}()
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	if during != nil {
+		o.Distribution.Joined = func(parts func() int) { busy.Go(func() { during(w, parts) }) }
+	}
+	return check(t, o)
+}
+
+// TestDistributed: with 1, 2 and 4 workers in other processes a check says what it says without.
+func TestDistributed(t *testing.T) {
+	classics := buildExample(t, "classics")
+	for name, o := range map[string]Options{
+		"violated": endings(t, "lock"),
+		"large":    {Program: classics, Package: "classics", Args: []string{"lastzero", "7"}},
+	} {
+		for search, newSearch := range map[string]func() *explore.Search{"dpor": dporSearch,
+			"auto": func() *explore.Search {
+				return mustSearch(explore.Config{Algorithm: explore.Auto, Seed: 1})
+			}} {
+			t.Run(name+" "+search, func(t *testing.T) {
+				o.Leaks, o.SelfCheck, o.Depth, o.Workers = true, 10, 1000, 1
+				o.Search = maxExecutions(newSearch(), 700)
+				want := says(t, check(t, o))
+				for _, workers := range []int{1, 2, 4} {
+					o.Search = maxExecutions(newSearch(), 700)
+					r := distributed(t, o, workers, nil)
+					if diff := cmp.Diff(want, says(t, r)); diff != "" {
+						t.Errorf("alone (-) and with %d workers (+):\n%s", workers, diff)
+					}
+					if name == "large" && r.Counts.Ahead == 0 {
+						t.Errorf("%d workers have explored nothing", workers)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestKilledWorkers: workers that are killed cost repetition, and nothing else.
+func TestKilledWorkers(t *testing.T) {
+	o := Options{Program: buildExample(t, "classics"), Package: "classics", Args: []string{"lastzero", "9"},
+		Depth: 1000, Workers: 1}
+	o.Search = maxExecutions(dporSearch(), 4000)
+	want := says(t, check(t, o))
+	o.Search = maxExecutions(dporSearch(), 4000)
+	kills := 0
+	r := distributed(t, o, 2, func(w *team, parts func() int) {
+		look := time.NewTicker(roundInterval)
+		defer look.Stop()
+		// The next one is killed when another part was done, so that workers are at work.
+		for last := 0; kills < cases(20, 3); <-look.C {
+			switch now := parts(); {
+			case now < 0:
+				return
+			case now > last:
+				last = now
+				w.kill()
+				w.join()
+				kills++
+			}
+		}
+	})
+	if t.Logf("%d workers were killed", kills); kills == 0 {
+		t.Error("the search ended before a worker was killed")
+	}
+	if diff := cmp.Diff(want, says(t, r)); diff != "" {
+		t.Errorf("alone (-) and with workers that were killed (+):\n%s", diff)
+	}
+}
+
+// TestOtherBuild: a worker of another build is refused, and says so.
+func TestOtherBuild(t *testing.T) {
+	data, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, append(data, 0), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o := endings(t, "lock")
+	o.Search, o.Depth, o.Workers = dporSearch(), 1000, 1
+	o.Distribution.Server = "embedded"
+	var out []byte
+	o.Distribution.Say = func(format string, a ...any) {
+		if strings.HasPrefix(format, "workers join") {
+			c := exec.Command(other)
+			c.Env = append(os.Environ(), workerOf+"="+a[0].(string))
+			out, err = c.CombinedOutput()
+		}
+	}
+	check(t, o)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || !strings.Contains(string(out), "another build of tandem") {
+		t.Errorf("a worker of another build ended with %v:\n%s", err, out)
+	}
+}
+
+// TestNotDistributed: what cannot be distributed is refused before anything is built.
+func TestNotDistributed(t *testing.T) {
+	here := Distribution{Server: "embedded"}
+	for want, r := range map[string]Request{
+		"leave it out, or choose": {Search: SearchRequest{Name: "random"}, Distribution: here},
+		"or delays": {Search: SearchRequest{Name: "dpor"}, Distribution: here,
+			Config: configs.Config{Bounds: configs.Bounds{Delays: new(int)}}},
+		"give both": {Distribution: Distribution{Server: "embedded",
+			Login: distribute.Login{Key: "file"}}},
+		"name it with --distribute": {Distribution: Distribution{
+			Login: distribute.Login{Credentials: "file"}}},
+	} {
+		if _, err := NewJob(r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+}
+
+// isWorker has the test be a worker, if its environment says so; it returns the exit code.
+func isWorker() (code int, is bool) {
+	url := os.Getenv(workerOf)
+	if url == "" {
+		return 0, false
+	}
+	os.Unsetenv(workerOf)
+	err := Work(context.Background(), Distribution{Server: url})
+	if err != nil {
+		os.Stderr.WriteString(err.Error())
+		return 1, true
+	}
+	return 0, true
+}

@@ -1,0 +1,101 @@
+// Package far has parts of a search explored by workers in other processes. It writes what has to
+// cross, and reads it: a part of the search, and what was found in it. An execution that somebody
+// may want to see crosses as its schedule, and is run again by whoever asked.
+package far
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tandem-mc/tandem/check/internal/dials"
+	"github.com/tandem-mc/tandem/check/internal/execution"
+	"github.com/tandem-mc/tandem/check/internal/pool"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// task is a part as it is sent.
+type task struct {
+	Bounds pool.Bounds
+	Part   []byte
+}
+
+// answer is what was found in a part, as it is sent.
+type answer struct {
+	Explored   []byte
+	Executions int
+	Outcomes   map[explore.Outcome]int
+	Counts     execution.Counts
+	Findings   []finding
+}
+
+// finding is the result of an execution, as it is sent.
+type finding struct {
+	Kind, Signature string
+	Violation       bool
+	Limit, Limited  string
+	Checked         bool
+	Counts          execution.Counts
+	Dialled         *dials.Notes
+	// Kept is set if somebody may want to see the execution: this is its schedule.
+	Kept        bool
+	Prefix      []model.Action
+	EarlyTimers int
+}
+
+// findingOf is a result as it is sent.
+func findingOf(r *execution.Result) finding {
+	f := finding{Kind: r.Kind, Signature: r.Signature, Violation: r.Violation, Limit: r.Limit,
+		Limited: r.Limited, Checked: r.Checked, Counts: r.Counts, Dialled: r.Dialled, Kept: r.Kept != nil}
+	// A schedule is small. The log of its execution may have megabytes.
+	if f.Kept {
+		f.Prefix, f.EarlyTimers = r.Kept.Prefix, r.Kept.Log.EarlyTimers
+	}
+	return f
+}
+
+// result is a finding as the pool has it. Again runs the schedule of one that is kept.
+func (f *finding) result(known func(string) bool,
+	again func([]model.Action, int) (*execution.Kept, error)) (*execution.Result, error) {
+	r := &execution.Result{Kind: f.Kind, Signature: f.Signature, Violation: f.Violation, Limit: f.Limit,
+		Limited: f.Limited, Checked: f.Checked, Counts: f.Counts, Dialled: f.Dialled}
+	var err error
+	if f.Kept && !known(f.Kind) {
+		r.Kept, err = again(f.Prefix, f.EarlyTimers)
+	}
+	return r, err
+}
+
+// answerOf is what was found, as it is sent.
+func answerOf(s *explore.Subtree, x *pool.Explored) ([]byte, error) {
+	// The part is between two executions: what was found belongs to what was explored.
+	explored, err := explore.SaveExplored(s)
+	if err != nil {
+		return nil, err
+	}
+	a := answer{Explored: explored, Executions: x.Executions, Outcomes: x.Outcomes, Counts: x.Counts}
+	for _, r := range x.Results {
+		a.Findings = append(a.Findings, findingOf(r))
+	}
+	return json.Marshal(a)
+}
+
+// explored is what an answer says. The subtree takes over what was explored.
+func (a *answer) explored(s *explore.Subtree, known func(string) bool,
+	again func([]model.Action, int) (*execution.Kept, error)) (*pool.Explored, error) {
+	x := &pool.Explored{Executions: a.Executions, Outcomes: a.Outcomes, Counts: a.Counts}
+	// JSON leaves out a map without entries.
+	if x.Outcomes == nil {
+		x.Outcomes = map[explore.Outcome]int{}
+	}
+	// In the order in which they were found, as the search would have found them.
+	for i := range a.Findings {
+		r, err := a.Findings[i].result(known, again)
+		if err != nil {
+			return nil, fmt.Errorf("running again what a worker has found: %w", err)
+		}
+		x.Results = append(x.Results, r)
+	}
+	// The last step, since it cannot be taken back.
+	return x, explore.TakeOver(s, a.Explored)
+}

@@ -1,0 +1,173 @@
+package far
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/tandem-mc/tandem/check/internal/executor"
+	"github.com/tandem-mc/tandem/check/internal/pool"
+	"github.com/tandem-mc/tandem/check/internal/scratch"
+	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/distribute"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Options say which workers in other processes help with a check.
+type Options struct {
+	// Server is the URL of a NATS server, or embedded: then it is in this process. Empty: nobody is
+	// to help.
+	Server string
+	Login  distribute.Login
+	// Say is told what happens to the workers; nil: nobody is.
+	Say func(format string, a ...any)
+	// Of tests: Lead waits for so many workers. Joined is called when they are there, with what
+	// says how many parts are done, or -1 when the check has ended.
+	Awaited int
+	Joined  func(parts func() int)
+}
+
+// identity is what leaders and workers have to have in common.
+func identity() (distribute.Identity, error) {
+	// The hash says it all. The rest is for the message when it differs.
+	i := distribute.Identity{Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		i.Go, i.Version = info.GoVersion, info.Main.Version
+	}
+	var err error
+	i.Tandem, err = sut.HashFile("/proc/self/exe")
+	return i, err
+}
+
+// Refusal says why a check cannot be distributed; nil: it can. Parts of other searches are not
+// written, and peers answer in one place.
+func (o *Options) Refusal(search string, c *configs.Config) error {
+	// Flags that mean nothing come first, since they are easily mended.
+	switch {
+	case o.Server == "" && o.Login != (distribute.Login{}):
+		return errors.New("--nats-creds, --nats-nkey, --nats-ca, --nats-cert and --nats-key are for a NATS " +
+			"server: name it with --distribute")
+	case (o.Login.Certificate == "") != (o.Login.Key == ""):
+		return errors.New("--nats-cert and --nats-key go together: give both")
+	case o.Server == "":
+		return nil
+	case c.Group != nil:
+		return errors.New("--distribute is for programs without peers: leave it out, or the peers")
+	case search != "auto" && search != "dpor" || c.Bounds.Preemptions != nil || c.Bounds.Delays != nil:
+		return errors.New("--distribute divides the searches auto and dpor, without bounds on preemptions " +
+			"or delays: leave it out, or choose one of these")
+	}
+	return nil
+}
+
+// Lead has the workers of a server help with a check; nil if nobody is to. The executor runs the
+// program once, before the search does. The caller has to close the leader. A leader that is nil
+// can be used, and does nothing.
+func Lead(ctx context.Context, c *executor.Config, x *executor.Executor, o Options) (*Leader, error) {
+	if o.Server == "" {
+		return nil, nil
+	}
+	if o.Say == nil {
+		o.Say = func(string, ...any) {}
+	}
+	// Everything that can go wrong without a server is done before one is started.
+	own, err := identity()
+	if err != nil {
+		return nil, err
+	}
+	known, err := setupOf(c, x)
+	if err != nil {
+		return nil, fmt.Errorf("telling workers what to check: %w", err)
+	}
+	dir, clean, err := scratch.Make()
+	if err != nil {
+		return nil, err
+	}
+	// The program is given out under its hash, so that a worker sees whether it has got all of it.
+	leader, err := distribute.Lead(ctx,
+		distribute.Options{URL: o.Server, Login: o.Login, Dir: dir, Say: o.Say},
+		distribute.Run{Package: c.Package, Identity: own, Program: c.Program.Hash, Setup: known},
+		c.Program.Path)
+	if err != nil {
+		clean()
+		return nil, err
+	}
+	l := &Leader{Leader: leader, config: c, options: o, clean: clean}
+	o.Say("workers join with: tandem worker %s", leader.URL())
+	l.await(ctx)
+	return l, nil
+}
+
+// await waits for workers, in tests.
+func (l *Leader) await(ctx context.Context) {
+	// Checks of users do not wait: workers take part as they come.
+	const pause = 20 * time.Millisecond
+	look := time.NewTicker(pause)
+	defer look.Stop()
+	for l.Workers() < l.options.Awaited && ctx.Err() == nil {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+		}
+	}
+	if l.options.Joined != nil {
+		l.options.Joined(func() int {
+			if l.Ended() {
+				return -1
+			}
+			return l.Progress().Parts.Done
+		})
+	}
+}
+
+// Close ends what Lead has started, after a search in which so many executions were in vain.
+func (l *Leader) Close(inVain int) {
+	if l == nil {
+		return
+	}
+	// The search has ended, so nobody asks for executions any more.
+	l.mu.Lock()
+	if l.again != nil {
+		l.again.Close()
+	}
+	l.mu.Unlock()
+	// What was in vain was explored twice, or for a part that the search did not come to as it was.
+	c := l.Progress().Parts
+	l.options.Say("the workers have explored %d executions, in %d of %d parts; %d executions were in vain",
+		c.Executions, c.Done, c.Given, c.Repeated+inVain)
+	l.Leader.Close()
+	l.clean()
+}
+
+// Gather has workers that came meanwhile take part in a search.
+func (l *Leader) Gather(ctx context.Context, p *pool.Pool, s *explore.Search) {
+	if l == nil {
+		return
+	}
+	// An executor that is not needed any more leaves the pool by itself (ExploreFar).
+	for x := l.more(ctx); x != nil; x = l.more(ctx) {
+		p.Add(x)
+	}
+	p.Still(func(pool.Tally) { l.Note(s.Verdict().Executions) })
+}
+
+// Work explores parts of the checks that are led at a server, until the context ends.
+func Work(ctx context.Context, o Options) error {
+	own, err := identity()
+	if err != nil {
+		return err
+	}
+	return distribute.Work(ctx, distribute.Options{URL: o.Server, Login: o.Login, Say: o.Say}, own, start)
+}
+
+// Status is what there is to know of a NATS server: the check that is led there, and the workers.
+type Status = distribute.Status
+
+// StatusOf is what there is to know of a NATS server. Nothing is changed there.
+func StatusOf(ctx context.Context, o Options) (*Status, error) {
+	return distribute.StatusOf(ctx, distribute.Options{URL: o.Server, Login: o.Login})
+}

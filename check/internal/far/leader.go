@@ -1,0 +1,158 @@
+package far
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tandem-mc/tandem/check/internal/execution"
+	"github.com/tandem-mc/tandem/check/internal/executor"
+	"github.com/tandem-mc/tandem/check/internal/pool"
+	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/distribute"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// Leader has parts explored by the workers of a server.
+type Leader struct {
+	*distribute.Leader
+	config  *executor.Config // of the check: what was found is run again with it
+	options Options
+	clean   func() // removes the directory of the server
+
+	mu    sync.Mutex         // guards what follows
+	again *executor.Executor // nil until it is needed
+	slots int                // executors that may have a part under way
+}
+
+// more is another executor, if there are workers for it; else nil. There is one for each: a part
+// that waits for a worker to be done with another one is mostly reached by the search first.
+func (l *Leader) more(ctx context.Context) *Slot {
+	// Who is there changes at any time. A slot too many finds out with its next part.
+	most := l.Workers()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.slots >= most {
+		return nil
+	}
+	l.slots++
+	// Its parts end with the check, or with it.
+	s := &Slot{leader: l}
+	s.ctx, s.end = context.WithCancel(ctx)
+	return s
+}
+
+// tooMany reports whether there are more slots than there are workers for, since some have gone.
+func (l *Leader) tooMany() bool {
+	most := l.Workers()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.slots > most
+}
+
+// runAgain runs the schedule of an execution that somebody may want to see.
+func (l *Leader) runAgain(ctx context.Context, prefix []model.Action, earlyTimers int) (
+	*execution.Kept, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// Most searches find nothing, so it is started when it is needed first.
+	if l.again == nil {
+		x, err := executor.New(ctx, l.config, 0)
+		if err != nil {
+			x.Close()
+			return nil, err
+		}
+		l.again = x
+	}
+	log, err := l.again.Run(l.config.Violating(prefix, earlyTimers))
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := translate.Outcome(log)
+	// What fails there and not here is a difference of the machines, and no violation.
+	if err == nil && !outcome.Violation() {
+		err = fmt.Errorf("here it ended as %q", outcome)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return executor.Keep(log), nil
+}
+
+// Slot is an executor of a pool that has one part after the other explored.
+type Slot struct {
+	pool.Executor // nil: none of its other methods is called
+	leader        *Leader
+	ctx           context.Context
+	end           context.CancelFunc
+	once          sync.Once
+}
+
+// Stay implements pool.Executor: there is no worker here.
+func (s *Slot) Stay() (leave func()) { return func() { s.free() } }
+
+// free makes room for another slot.
+func (s *Slot) free() {
+	s.once.Do(func() {
+		s.leader.mu.Lock()
+		s.leader.slots--
+		s.leader.mu.Unlock()
+	})
+}
+
+// Interrupt implements pool.Executor.
+func (s *Slot) Interrupt() { s.end() }
+
+// Close implements pool.Executor.
+func (s *Slot) Close() {
+	s.end()
+	s.free()
+}
+
+// errNoWorker ends the use of a slot: there are fewer workers than there were.
+var errNoWorker = errors.New("no worker is left for it")
+
+// ExploreFar implements pool.Far.
+func (s *Slot) ExploreFar(p *explore.Subtree, b pool.Bounds, wanted <-chan struct{},
+	known func(kind string) bool) (*pool.Explored, error) {
+	// Workers may have gone since the last part.
+	if s.leader.tooMany() {
+		return nil, errNoWorker
+	}
+	part, err := explore.SaveSubtree(p)
+	if errors.Is(err, explore.ErrNotPortable) {
+		return nil, fmt.Errorf("%w: %w", pool.ErrUnexplored, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The worker rests by itself within these bounds, also if it does not hear from here any more.
+	t := task{Bounds: b, Part: part}
+	data, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	// This waits for a worker, for seconds mostly.
+	result, err := s.leader.Explore(s.ctx, data, wanted)
+	if errors.Is(err, distribute.ErrUnexplored) {
+		return nil, fmt.Errorf("%w: %w", pool.ErrUnexplored, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// From here on nothing is taken over unless all of it can be read.
+	var a answer
+	if err := json.Unmarshal(result, &a); err != nil {
+		return nil, fmt.Errorf("%w: %w", pool.ErrUnexplored, err)
+	}
+	x, err := a.explored(p, known, func(prefix []model.Action, early int) (*execution.Kept, error) {
+		return s.leader.runAgain(s.ctx, prefix, early)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", pool.ErrUnexplored, err)
+	}
+	return x, nil
+}

@@ -1,0 +1,125 @@
+package far
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tandem-mc/tandem/check/internal/dials"
+	"github.com/tandem-mc/tandem/check/internal/executor"
+	"github.com/tandem-mc/tandem/check/internal/pool"
+	"github.com/tandem-mc/tandem/distribute"
+	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// setup is what a worker has to know of a check, beside the program.
+type setup struct {
+	Program   sut.Program
+	Package   string
+	Worker    sut.Options
+	Depth     int
+	Leaks     bool
+	SelfCheck int
+	Distinct  bool
+	First     string // digest of what the program does without a schedule; empty: it is refused
+}
+
+// setupOf is what workers have to know of a check. The executor runs the program once.
+func setupOf(c *executor.Config, x *executor.Executor) ([]byte, error) {
+	first, err := firstOf(c, x)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(setup{*c.Program, c.Package, c.Worker, c.Depth, c.Leaks, c.SelfCheck, c.Distinct,
+		first})
+}
+
+// firstOf is the digest of what the program does without a schedule, event by event, with its
+// output. It shows whether files that the program reads are other ones, for example.
+func firstOf(c *executor.Config, x *executor.Executor) (string, error) {
+	log, err := x.Run(c.Violating(nil, 0))
+	if err != nil || log.Outcome == sut.Refused {
+		return "", err // the search tells it
+	}
+	// Places in the program are the same numbers everywhere, since the program is the same file.
+	// Standard error may have addresses, and is left out.
+	h := sha256.New()
+	if err := binary.Write(h, binary.LittleEndian, log.Events); err != nil {
+		return "", err
+	}
+	fmt.Fprintf(h, "%d %d %s %s", log.Outcome, log.ExitCode, log.Message, log.Stdout)
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// explorer explores the parts of one check.
+type explorer struct {
+	ctx      context.Context
+	config   *executor.Config
+	executor *executor.Executor
+}
+
+// start implements distribute.Start.
+func start(ctx context.Context, run distribute.Run, program string) (distribute.Explorer, error) {
+	var s setup
+	if err := json.Unmarshal(run.Setup, &s); err != nil {
+		return nil, fmt.Errorf("reading what the check is: %w", err)
+	}
+	// What the program was built from is not here, and need not be.
+	p, err := sut.Moved(&s.Program, program)
+	if err != nil {
+		return nil, err
+	}
+	// Counterexamples are made where the check is led, so kinds and modules do not matter here.
+	c := &executor.Config{Program: p, Package: s.Package, Worker: s.Worker, Depth: s.Depth, Leaks: s.Leaks,
+		SelfCheck: s.SelfCheck, Distinct: s.Distinct}
+	// One executor: who wants several processors used starts several workers.
+	x, err := executor.New(ctx, c, 0)
+	if err != nil {
+		x.Close()
+		return nil, err
+	}
+	// A difference that does not show in this execution shows later as a schedule that cannot be
+	// followed. Then the leader explores the part.
+	first, err := firstOf(c, x)
+	if err == nil && first != s.First {
+		err = fmt.Errorf("the program does not do here what it does where its check is led: see that the "+
+			"files that it reads are the same, beginning with those in %s", s.Worker.Dir)
+	}
+	if err != nil {
+		x.Close()
+		return nil, err
+	}
+	return &explorer{ctx, c, x}, nil
+}
+
+// Close implements distribute.Explorer.
+func (x *explorer) Close() { x.executor.Close() }
+
+// Explore implements distribute.Explorer.
+func (x *explorer) Explore(part []byte, stop func() bool) (result []byte, executions int, err error) {
+	var t task
+	if err := json.Unmarshal(part, &t); err != nil {
+		return nil, 0, fmt.Errorf("reading a part: %w", err)
+	}
+	// The same build has written it, so an error means that it was damaged on the way.
+	s, err := explore.ResumeSubtree(t.Part)
+	if err != nil {
+		return nil, 0, err
+	}
+	x.config.Dials = dials.Set{} // what is news in this part
+	// The goroutine stays with the worker process, as that of an executor of a check does.
+	leave := x.executor.Stay()
+	defer leave()
+	// Which kinds are known is not known here, so the first of each kind in this part is kept.
+	found, err := pool.Explore(x.ctx, x.executor, s, t.Bounds, stop, func(string) bool { return false })
+	if err != nil || found.Executions == 0 {
+		return nil, 0, err
+	}
+	// What was explored until now is of use, whether the part has ended or not.
+	result, err = answerOf(s, found)
+	return result, found.Executions, err
+}

@@ -1,0 +1,82 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/tandem-mc/tandem/check/internal/execution"
+	"github.com/tandem-mc/tandem/explore"
+)
+
+// Far is an executor that has parts explored in another process. Of the methods of Executor only
+// Stay, Interrupt and Close are called. It is given parts, and nothing else to run: to send each
+// execution there and back would take longer than to run it.
+type Far interface {
+	Executor
+	// ExploreFar has a part explored until it has ended, as far as the bounds, or soon after
+	// wanted is closed. The part has taken over what was explored. An error that is ErrUnexplored
+	// says that nothing came of it; after any other error the executor is not used again. The
+	// search then explores the part itself.
+	ExploreFar(p *explore.Subtree, b Bounds, wanted <-chan struct{}, known func(kind string) bool) (
+		*Explored, error)
+}
+
+// Bounds say when a part rests.
+type Bounds struct {
+	Executions int
+	Time       time.Duration
+}
+
+// ErrUnexplored is the error of a part that nobody has explored.
+var ErrUnexplored = errors.New("nobody has explored it")
+
+// Explored is what was found in a part.
+type Explored struct {
+	Executions int
+	Outcomes   map[explore.Outcome]int
+	Counts     execution.Counts    // of executions without a result
+	Results    []*execution.Result // in order
+}
+
+// exploreFar has a part explored in another process.
+func (p *Pool) exploreFar(m *member, t *part) error {
+	// Several of these wait at the same time, and none of them takes up a processor.
+	x, err := m.far.ExploreFar(t.Subtree, Bounds{t.most, t.time}, t.wanted, p.reported)
+	if err != nil {
+		t.failed = true
+		if errors.Is(err, ErrUnexplored) {
+			return nil
+		}
+		return err
+	}
+	// As if it had been explored here: it is merged in the same way.
+	t.executions, t.outcomes, t.counts, t.results = x.Executions, x.Outcomes, x.Counts, x.Results
+	return nil
+}
+
+// Explore has an executor explore a part of a search that another process has, until the part has
+// ended, as far as the bounds, or soon after stop says so.
+func Explore(ctx context.Context, x Executor, s *explore.Subtree, b Bounds, stop func() bool,
+	known func(kind string) bool) (*Explored, error) {
+	t := newPart(s, b.Executions, b.Time)
+	// The first execution makes the trace of the path to the part, so it takes longer than others.
+	for end := time.Now().Add(b.Time); !stop() && t.executions < t.most && ctx.Err() == nil; {
+		schedule, more := s.Next()
+		if !more {
+			break
+		}
+		execution, found, err := x.Execute(schedule, false, known)
+		if err == nil {
+			err = s.Report(execution)
+		}
+		// What fails here is explored by the search itself, and fails there if it is to.
+		if err != nil {
+			return nil, err
+		}
+		if t.note(execution.Outcome, found) || time.Now().After(end) {
+			break
+		}
+	}
+	return &Explored{t.executions, t.outcomes, t.counts, t.results}, nil
+}

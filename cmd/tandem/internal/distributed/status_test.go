@@ -1,0 +1,66 @@
+package distributed
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/check"
+)
+
+// TestStatus: the table and the page say how far the check is, and what each worker does.
+func TestStatus(t *testing.T) {
+	none := &check.Distributed{}
+	var s check.Distributed
+	if err := json.Unmarshal([]byte(`{"Progress": {"run": {"id": "r", "package": "./cmd/<client>"},
+		"parts": {"given": 9, "done": 5, "withdrawn": 3, "executions": 700, "repeated": 20},
+		"executions": 1234, "elapsed": 61000000000},
+		"Workers": [{"id": "A", "host": "one", "run": "r", "part": 7, "parts": 3, "executions": 400,
+		"rate": 99.6},
+		{"id": "B", "host": "two", "run": "r"}, {"id": "C", "host": "three"},
+		{"id": "D", "host": "four", "problem": "another build"}]}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		s    *check.Distributed
+		want []string
+	}{
+		"none": {none, []string{"no check leads there", "WORKER  HOST"}},
+		"one": {&s, []string{"check ./cmd/<client>", "executions 1234 in 1m1s", "5 done, 1 open, 3 withdrawn",
+			"720 executions, 20 of them twice or too late", "A one 3 400 100 explores part 7",
+			"B two 0 0 0 waits for a part", "C three 0 0 0 waits for a check", "D four 0 0 0 another build"}},
+	} {
+		var table strings.Builder
+		writeStatus(&table, c.s)
+		words := strings.Join(strings.Fields(table.String()), " ")
+		for _, want := range c.want {
+			if !strings.Contains(words, strings.Join(strings.Fields(want), " ")) {
+				t.Errorf("%s: the table lacks %q:\n%s", name, want, &table)
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "status.html")
+	for _, follow := range []bool{false, true} {
+		if err := writeStatusPage(file, &s, follow); err != nil {
+			t.Fatal(err)
+		}
+		page, err := os.ReadFile(file)
+		for _, want := range []string{"./cmd/&lt;client&gt;", "<td>explores part 7</td>",
+			"<th>per second</th>", "<td>1234 in 1m1s</td>"} {
+			if !strings.Contains(string(page), want) {
+				t.Errorf("the page lacks %q: %v\n%s", want, err, page)
+			}
+		}
+		if strings.Contains(string(page), `http-equiv="refresh"`) != follow {
+			t.Errorf("the page loads itself anew: %v", !follow)
+		}
+	}
+	if err := writeStatusPage(filepath.Join(t.TempDir(), "none", "status.html"), none, false); err == nil {
+		t.Error("a page in a directory that is not there")
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")); len(left) != 1 {
+		t.Errorf("what is left: %v", left)
+	}
+}

@@ -1,0 +1,207 @@
+package distribute
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
+)
+
+// freePorts are ports that nobody uses.
+func freePorts(t *testing.T, n int) (list []int) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		list = append(list, l.Addr().(*net.TCPAddr).Port)
+	}
+	return list
+}
+
+// run starts a server in this process, which ends with the test.
+func run(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	o.Host, o.NoLog, o.NoSigs, o.JetStream, o.StoreDir = "127.0.0.1", true, true, true, t.TempDir()
+	o.JetStreamMaxStore = 8 << 30
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the server does not begin to listen")
+	}
+	return s
+}
+
+// TestCluster: of three servers the one may end that the check is connected to. Everything is kept
+// on all three.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	var routes []*url.URL
+	ports := freePorts(t, 3)
+	for _, p := range ports {
+		routes = append(routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprint("127.0.0.1:", p)})
+	}
+	servers := map[string]*server.Server{}
+	var urls []string
+	var busy sync.WaitGroup
+	var mu sync.Mutex
+	for i, p := range ports {
+		busy.Go(func() {
+			s := run(t, &server.Options{ServerName: fmt.Sprint("n", i), Port: server.RANDOM_PORT,
+				Routes:  routes,
+				Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: p}})
+			mu.Lock()
+			defer mu.Unlock()
+			servers[s.Name()], urls = s, append(urls, s.ClientURL())
+		})
+	}
+	busy.Wait()
+	testkit.Await(t, "the cluster has all servers", func() bool {
+		peers := 0
+		for _, s := range servers {
+			if s.JetStreamIsLeader() {
+				peers = len(s.JetStreamClusterPeers())
+			}
+		}
+		return peers == 3
+	})
+	all := strings.Join(urls, ",")
+	l := mustLead(t, Options{URL: all})
+	info, err := l.parts.Info(t.Context())
+	if err != nil || info.Config.Replicas != 3 {
+		t.Fatalf("parts are kept on %+v, %v", info, err)
+	}
+	half := make(chan struct{})
+	var parts atomic.Int32
+	c := recruit(t, all, 2, func([]byte, func() bool) {
+		if parts.Add(1) == 10 {
+			close(half)
+		}
+	})
+	c.await(l, 2)
+	busy.Go(func() { explores(t, l, 30, 2) })
+	<-half
+	servers[l.nats.ConnectedServerName()].Shutdown()
+	busy.Wait()
+}
+
+// certificates writes the certificate of an authority, and one by it with its key.
+func certificates(t *testing.T) Login {
+	t.Helper()
+	dir := t.TempDir()
+	l := Login{CA: filepath.Join(dir, "ca"), Certificate: filepath.Join(dir, "cert"),
+		Key: filepath.Join(dir, "key")}
+	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign}
+	own := &x509.Certificate{SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	key := writeCertificate(t, l.CA, "", authority, authority, nil)
+	writeCertificate(t, l.Certificate, l.Key, own, authority, key)
+	return l
+}
+
+// writeCertificate writes a certificate that is signed with a key, or with its own, and its key to
+// files.
+func writeCertificate(t *testing.T, file, keyFile string, c, parent *x509.Certificate,
+	by *ecdsa.PrivateKey) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by == nil {
+		by = key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(file, kind string, data []byte) {
+		text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data})
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, "CERTIFICATE", der)
+	if keyFile != "" {
+		private, err := x509.MarshalECPrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(keyFile, "EC PRIVATE KEY", private)
+	}
+	return key
+}
+
+// TestLogin: who is let in is, over TLS too, and who is not is told what to give.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	tls := certificates(t)
+	user, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, _ := user.Seed()
+	public, _ := user.PublicKey()
+	nkey := Login{NKey: filepath.Join(t.TempDir(), "seed")}
+	if err := os.WriteFile(nkey.NKey, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	port := server.RANDOM_PORT
+	password := run(t, &server.Options{Port: port, Username: "u", Password: "secret"}).ClientURL()
+	keys := run(t, &server.Options{Port: port, Nkeys: []*server.NkeyUser{{Nkey: public}}}).ClientURL()
+	own, err := lead(t, Options{URL: Embedded, Login: tls}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	for _, c := range []struct {
+		url   string
+		login Login
+		want  string // of the error
+	}{
+		{password, Login{}, "--nats-creds"},
+		{strings.Replace(password, "//", "//u:secret@", 1), Login{}, ""},
+		{strings.Replace(password, "//", "//u:other@", 1), Login{}, "does not let this tandem in"},
+		{keys, Login{}, "--nats-nkey"},
+		{keys, nkey, ""},
+		{own.URL(), tls, ""},
+		{own.URL(), Login{}, "--nats-ca"},
+		{own.URL(), Login{CA: tls.CA}, "certificate"},
+		{"nats://127.0.0.1:1", Login{}, "nobody answers there"},
+		{"nats://127.0.0.1:1", Login{Credentials: "/no/such"}, "no such file"},
+	} {
+		_, err := StatusOf(t.Context(), Options{URL: c.url, Login: c.login})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %+v: %v, want %q", c.url, c.login, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error shows a password: %v", err)
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package distribute
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The names of what is on the server.
+const (
+	partsStream   = "TANDEM_PARTS"
+	resultsStream = "TANDEM_RESULTS"
+	stateBucket   = "tandem"
+	objectBucket  = "tandem-objects"
+	runKey        = "run"
+	workerKey     = "worker."
+)
+
+// Subjects of messages that are for those who are there, and are not kept.
+const (
+	aliveSubject = "tandem.alive"  // of a worker: how it is
+	newsSubject  = "tandem.news"   // a run has begun or ended
+	byeSubject   = "tandem.bye"    // the server ends with its run
+	begunSubject = "tandem.begun." // a worker has begun with a part
+	stopSubject  = "tandem.stop."  // a part is not wanted any more
+)
+
+// connection is a connection to a server, with what Tandem keeps there.
+type connection struct {
+	Options
+	own     *ownServer // in this process; nil: it is elsewhere
+	url     string     // for workers
+	nats    *nats.Conn
+	js      jetstream.JetStream
+	state   jetstream.KeyValue
+	objects jetstream.ObjectStore
+	// since is when the connection was made, or made again, in Unix nanoseconds.
+	since  atomic.Int64
+	again  chan struct{} // has something when the connection was made again
+	closed chan struct{} // closed when it will not be made again
+}
+
+// connect connects to a server, or starts one.
+func connect(o Options) (*connection, error) {
+	c := &connection{Options: o, url: o.URL, again: make(chan struct{}, 1), closed: make(chan struct{})}
+	// Embedded comes with an address or without.
+	if where, embedded := strings.CutPrefix(o.URL, Embedded); embedded {
+		limit := o.Limit
+		if limit == 0 {
+			limit = 2*maxQueue + maxObjects + maxState
+		}
+		var err error
+		if c.own, err = startServer(strings.TrimPrefix(where, "="), o.Dir, limit, o.Login); err != nil {
+			return nil, fmt.Errorf("starting a NATS server: %w", err)
+		}
+		c.url = c.own.url
+	}
+	if err := c.dial(); err != nil {
+		c.close()
+		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(c.url), err)
+	}
+	return c, nil
+}
+
+// dial connects. A connection that breaks is made again, as often as it takes.
+func (c *connection) dial() error {
+	options := []nats.Option{
+		// A server that does not answer two pings is gone, although the connection may not say so.
+		nats.Name("tandem"), nats.MaxReconnects(-1), nats.Timeout(patience),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2), nats.ReconnectWait(beat / 2),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // each call has its own error
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				c.say("the NATS server is gone (%v): trying again", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			c.since.Store(time.Now().UnixNano())
+			c.say("the NATS server is there again")
+			select {
+			case c.again <- struct{}{}:
+			default: // nobody has looked since the last time
+			}
+		}),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
+	}
+	// Within the process there is nobody to log in to, and no need for TLS.
+	url := c.url
+	if c.own != nil {
+		options, url = append(options, c.own.connects()), strings.Replace(url, "tls://", "nats://", 1)
+	} else {
+		options = append(options, c.Login.options()...)
+	}
+	var err error
+	if c.nats, err = nats.Connect(url, options...); err != nil {
+		return fmt.Errorf("connecting: %w", explained(err))
+	}
+	c.since.Store(time.Now().UnixNano())
+	c.js, err = jetstream.New(c.nats)
+	return err
+}
+
+// explained is an error of a connection with what to do about it.
+func explained(err error) error {
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.Is(err, nats.ErrNoServers):
+		return fmt.Errorf("nobody answers there: start nats-server --jetstream, or name another address "+
+			"(%w)", err)
+	case errors.Is(err, nats.ErrAuthorization):
+		return fmt.Errorf("it does not let this tandem in: give user and password in the URL, or "+
+			"--nats-creds or --nats-nkey (%w)", err)
+	case errors.As(err, &unknown):
+		return fmt.Errorf("its certificate is by nobody that is known here: name the file of that authority "+
+			"with --nats-ca (%w)", err)
+	}
+	return err
+}
+
+// options are those by which a client logs in.
+func (l Login) options() (list []nats.Option) {
+	if l.Credentials != "" {
+		list = append(list, nats.UserCredentials(l.Credentials))
+	}
+	if l.NKey != "" {
+		list = append(list, func(o *nats.Options) error {
+			option, err := nats.NkeyOptionFromSeed(l.NKey)
+			if err != nil {
+				return err
+			}
+			return option(o)
+		})
+	}
+	if l.CA != "" {
+		list = append(list, nats.RootCAs(l.CA))
+	}
+	if l.Certificate != "" {
+		list = append(list, nats.ClientCert(l.Certificate, l.Key))
+	}
+	return list
+}
+
+// provide makes the queues, the bucket and the object store, unless they are there. In a cluster
+// each is on three servers, so one of them may end.
+func (c *connection) provide(ctx context.Context) error {
+	// Fewer servers than that cannot keep three copies.
+	replicas := 1
+	if c.nats.ConnectedClusterName() != "" && len(c.nats.Servers()) >= clusterReplicas {
+		replicas = clusterReplicas
+	}
+	// The server takes long where it has to make files, or to agree with others.
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var err error
+	// A full queue refuses what is new: who gives out parts is to know.
+	for _, q := range [][2]string{{partsStream, "tandem.parts.>"}, {resultsStream, "tandem.results.>"}} {
+		if err == nil {
+			_, err = c.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+				Name: q[0], Subjects: []string{q[1]}, Retention: jetstream.WorkQueuePolicy,
+				Replicas: replicas, MaxBytes: maxQueue, MaxMsgs: maxPending, Discard: jetstream.DiscardNew,
+			})
+		}
+	}
+	var state jetstream.KeyValue
+	if err == nil {
+		state, err = c.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: stateBucket, TTL: lifetime, MaxBytes: maxState, Replicas: replicas,
+		})
+	}
+	var objects jetstream.ObjectStore
+	if err == nil {
+		objects, err = c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: objectBucket, MaxBytes: maxObjects, Replicas: replicas,
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("making the queues (the server needs JetStream, with 3 GiB of room on its disk): "+
+			"%w", err)
+	}
+	// Handles are names, and the same after a server has come back.
+	if c.state == nil { // what is made anew later is used by its name
+		c.state, c.objects = state, objects
+	}
+	return nil
+}
+
+// say tells the user something, if there is one.
+func (c *connection) say(format string, a ...any) {
+	if c.Say != nil {
+		c.Say(format, a...)
+	}
+}
+
+// close ends the connection, and the server if it is in this process.
+func (c *connection) close() {
+	if c.nats != nil {
+		c.nats.Close()
+	}
+	if c.own != nil {
+		c.own.stop()
+	}
+}
+
+// receive takes the messages of a consumer, one after the other, as long as there are to be more.
+// Should the server or the consumer be gone, it is made anew.
+func (c *connection) receive(ctx context.Context, stream string, config jetstream.ConsumerConfig,
+	more func() bool, take func(jetstream.Msg)) {
+	config.AckPolicy, config.InactiveThreshold = jetstream.AckExplicitPolicy, time.Minute
+	var consumer jetstream.Consumer
+	// An idle consumer is removed by the server after a minute. It is made again, too.
+	for more() && ctx.Err() == nil {
+		var err error
+		if consumer == nil {
+			making, cancel := context.WithTimeout(ctx, patience)
+			consumer, err = c.js.CreateOrUpdateConsumer(making, stream, config)
+			cancel()
+		}
+		var batch jetstream.MessageBatch
+		if err == nil {
+			// One message at a time: others may go to other workers meanwhile.
+			batch, err = consumer.Fetch(1, jetstream.FetchMaxWait(beat))
+		}
+		if err == nil {
+			for m := range batch.Messages() {
+				take(m)
+			}
+			err = batch.Error()
+		}
+		// The server is away, or has lost the consumer, or the stream.
+		if err != nil {
+			consumer = nil
+			pause(ctx, beat)
+		}
+	}
+}
+
+// pause waits before something is tried again.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// The first byte of a message says where the rest is.
+const (
+	inMessage = iota
+	inObject
+)
+
+// pack makes a message. What is too large for one is put into the object store, under a name.
+func (c *connection) pack(ctx context.Context, name string, data []byte) ([]byte, error) {
+	switch {
+	case len(data) <= maxMessage:
+		return append([]byte{inMessage}, data...), nil
+	case len(data) > maxPart:
+		return nil, fmt.Errorf("it takes %d MB, and the limit is %d", len(data)>>20, maxPart>>20)
+	}
+	_, err := c.objects.PutBytes(ctx, name, data)
+	return append([]byte{inObject}, name...), err
+}
+
+// unpack reads a message.
+func (c *connection) unpack(ctx context.Context, message []byte) ([]byte, error) {
+	switch {
+	case len(message) == 0:
+		return nil, errors.New("a message is empty")
+	case message[0] == inMessage:
+		return message[1:], nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return c.objects.GetBytes(ctx, string(message[1:]))
+}
+
+// forget removes what pack has put into the object store. What is left is removed with the run.
+func (c *connection) forget(ctx context.Context, message []byte) {
+	if len(message) > 1 && message[0] == inObject {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), beat)
+		defer cancel()
+		_ = c.objects.Delete(ctx, string(message[1:]))
+	}
+}
+
+// withoutSecret is a URL, or several, as it may be shown.
+func withoutSecret(urls string) string {
+	// The last @ is the one before the host: a password may have some of its own.
+	list := strings.Split(urls, ",")
+	for i, url := range list {
+		scheme, rest, ok := strings.Cut(url, "://")
+		if !ok {
+			continue
+		}
+		if at := strings.LastIndex(rest, "@"); at >= 0 {
+			rest = rest[at+1:]
+		}
+		list[i] = scheme + "://" + rest
+	}
+	return strings.Join(list, ",")
+}
