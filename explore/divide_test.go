@@ -26,6 +26,8 @@ type divided struct {
 	list    []testkit.Executed
 
 	joined, refused, gone, finished, resumed, far int
+	// Of them, those of parts of sizes that nobody would ask for.
+	oddJoined, oddRefused int
 }
 
 // partial is a part and what has been executed of it.
@@ -33,6 +35,7 @@ type partial struct {
 	*Subtree
 	there *Subtree // in another process, as it were; nil: it is explored here
 	list  []testkit.Executed
+	isOdd bool // in its size
 }
 
 // send has a part explored in another process, if that can be.
@@ -98,12 +101,13 @@ func (d *divided) others() {
 	}
 	for range d.chance(3) {
 		size := Size{Enough: float64(d.chance(10))}
-		if d.chance(4) == 0 {
+		isOdd := d.chance(4) == 0
+		if isOdd {
 			size = Size{Least: float64(d.chance(4)), Enough: size.Enough, Ahead: float64(d.chance(3)),
 				Quiet: d.chance(12)}
 		}
 		if p := d.Search.Split(size); p != nil {
-			part := &partial{Subtree: p}
+			part := &partial{Subtree: p, isOdd: isOdd}
 			if d.chance(2) == 0 {
 				part = d.send(part)
 			}
@@ -157,15 +161,25 @@ func (d *divided) searchAll() ([]testkit.Executed, Verdict) {
 		if d.Search.Merge(due) {
 			d.list = append(d.list, p.list...)
 			d.joined++
+			d.oddJoined += count(p.isOdd)
 		} else {
 			d.Search.Recycle(due)
 			d.execute(d.Search, schedule, &d.list)
 			d.refused++
+			d.oddRefused += count(p.isOdd)
 		}
 		d.parts = slices.DeleteFunc(d.parts, func(q *partial) bool { return p == q })
 	}
 	d.t.Fatalf("there are more executions than without parts\n%v", d.program)
 	return nil, Verdict{}
+}
+
+// count is 1 for what is.
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // rarelyTimed are blocks of programs of which few executions set a timer.
@@ -189,7 +203,7 @@ func TestDivide(t *testing.T) {
 			newSearch = func() *Search { s := dporSearch(); s.core.(*dpor.Search).Short = 0; return s }
 		}
 		t.Run(name, func(t *testing.T) {
-			var joined, refused, gone, finished, resumed, far int
+			var joined, refused, gone, finished, resumed, far, oddJoined, oddRefused int
 			if name != "dfs" { // which takes many executions
 				many(t, 1000)
 			}
@@ -215,15 +229,16 @@ func TestDivide(t *testing.T) {
 				}
 				joined, refused, gone, finished, resumed = joined+d.joined, refused+d.refused,
 					gone+d.gone, finished+d.finished, resumed+d.resumed
-				far += d.far
+				far, oddJoined, oddRefused = far+d.far, oddJoined+d.oddJoined, oddRefused+d.oddRefused
 			})
 			if portable := portable[name]; portable != (far > 0) {
 				t.Errorf("%d parts were explored by another process", far)
 			}
 			t.Logf("%d parts joined, %d of them or of those refused had ended; %d refused when they were "+
-				"due, %d given up before; %d times the search was resumed",
-				joined, finished, refused, gone, resumed)
-			if joined == 0 || finished == 0 || resumed == 0 || 2*joined < refused {
+				"due, %d given up before; %d times the search was resumed; of odd sizes %d joined, "+
+				"%d refused",
+				joined, finished, refused, gone, resumed, oddJoined, oddRefused)
+			if joined == 0 || finished == 0 || resumed == 0 || joined-oddJoined < refused-oddRefused {
 				t.Errorf("%d parts were joined, %d had ended, %d were refused; %d times the search was "+
 					"resumed", joined, finished, refused, resumed)
 			}
