@@ -150,7 +150,7 @@ func (l *Leader) Gather(ctx context.Context, p *pool.Pool, s *explore.Search) {
 	}
 	// An executor that is not needed any more leaves the pool by itself (ExploreFar).
 	for x := l.more(ctx); x != nil; x = l.more(ctx) {
-		p.Add(x)
+		p.AddFar(x)
 	}
 	p.Still(func(pool.Tally) { l.Note(s.Verdict().Executions) })
 }

@@ -84,14 +84,13 @@ func (l *Leader) runAgain(ctx context.Context, prefix []model.Action, earlyTimer
 
 // Slot is an executor of a pool that has one part after the other explored.
 type Slot struct {
-	pool.Executor // nil: none of its other methods is called
-	leader        *Leader
-	ctx           context.Context
-	end           context.CancelFunc
-	once          sync.Once
+	leader *Leader
+	ctx    context.Context
+	end    context.CancelFunc
+	once   sync.Once
 }
 
-// Stay implements pool.Executor: there is no worker here.
+// Stay implements pool.Far: there is no worker here.
 func (s *Slot) Stay() (leave func()) { return func() { s.free() } }
 
 // free makes room for another slot.
@@ -103,10 +102,10 @@ func (s *Slot) free() {
 	})
 }
 
-// Interrupt implements pool.Executor.
+// Interrupt implements pool.Far.
 func (s *Slot) Interrupt() { s.end() }
 
-// Close implements pool.Executor.
+// Close implements pool.Far.
 func (s *Slot) Close() {
 	s.end()
 	s.free()

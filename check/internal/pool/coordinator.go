@@ -144,7 +144,7 @@ func (c *coordinator) ran(m *member, j *job) {
 	if j.asked && c.leader == m && !c.taken {
 		return // it is reported by this executor next, since no other one leads
 	}
-	c.ahead.keep(j, m)
+	c.ahead.keep(j, m.here)
 	if j.asked {
 		c.changed()
 	}

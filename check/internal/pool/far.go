@@ -9,11 +9,10 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// Far is an executor that has parts explored in another process. Of the methods of Executor only
-// Stay, Interrupt and Close are called. It is given parts, and nothing else to run: to send each
-// execution there and back would take longer than to run it.
+// Far is an executor that has parts explored in another process. It is given nothing else to run:
+// to send each execution there and back would take longer than to run it.
 type Far interface {
-	Executor
+	Lifecycle
 	// ExploreFar has a part explored until it has ended, as far as the bounds, or soon after
 	// wanted is closed. The part has taken over what was explored. An error that is ErrUnexplored
 	// says that nothing came of it; after any other error the executor is not used again. The

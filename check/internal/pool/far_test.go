@@ -79,7 +79,7 @@ func TestFar(t *testing.T) {
 			unsteadily)
 		for range rapid.IntRange(1, 3).Draw(t, "executors elsewhere") {
 			x, _ := m.config.New(9)
-			m.Add(&distant{fake: x.(*fake), ctx: t.Context(), explored: &explored, failed: &failed})
+			m.AddFar(&distant{fake: x.(*fake), ctx: t.Context(), explored: &explored, failed: &failed})
 		}
 		m.start()
 		found, err := m.wait(t)

@@ -35,15 +35,17 @@ const (
 // member is an executor of a pool, with what the coordinator knows of it. After a failure the
 // member stays in the list, and is given nothing more.
 type member struct {
-	Executor
+	Lifecycle
+	// One of the two is set: here executes by itself, and far has parts explored elsewhere. They do
+	// not change.
+	here Executor
+	far  Far
 
 	// Guarded by the coordinator:
 	executing bool
 	part      *part // that it explores; else nil
 	waiting   bool  // there is nothing to do
 	failed    bool  // it is not to be used again
-
-	far Far // it explores parts elsewhere, and does nothing else; else nil. It does not change
 }
 
 // task is what an executor is to do next, or has done. The zero value is leave; as what was done,

@@ -85,9 +85,9 @@ func (p *Pool) explore(m *member, t *part) error {
 			return nil
 		}
 		if p.config.Forecast {
-			m.Expect(t.Forecast())
+			m.here.Expect(t.Forecast())
 		}
-		x, found, err := m.Execute(schedule, false, p.reported)
+		x, found, err := m.here.Execute(schedule, false, p.reported)
 		if err != nil {
 			t.failed = true
 			if p.config.Conclusive != nil && p.config.Conclusive(err) {

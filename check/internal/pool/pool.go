@@ -22,9 +22,20 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 )
 
-// Executor runs executions, one after the other. Only Interrupt may be called at any time, from any
-// goroutine.
+// Lifecycle is what executors have in common, wherever they execute. Only Interrupt may be called
+// at any time, from any goroutine.
+type Lifecycle interface {
+	// Stay is called by the goroutine that uses the executor, before it does; what it returns is
+	// called by it in the end.
+	Stay() (leave func())
+	// Interrupt has what is under way end soon, with an error.
+	Interrupt()
+	Close()
+}
+
+// Executor runs executions, one after the other.
 type Executor interface {
+	Lifecycle
 	// Execute runs a schedule of the search. The execution is in the memory of the executor, and so
 	// is valid until the next one or until Detach. The first execution of a check may be treated
 	// otherwise than the rest. Of results of a known kind the execution need not be kept. After an
@@ -37,12 +48,6 @@ type Executor interface {
 	// Detach returns the memory that the last execution is in. The executor uses spare from now on,
 	// which an executor of the pool has returned before; or new memory, if it is nil.
 	Detach(spare Memory) Memory
-	// Stay is called by the goroutine that will call Execute, before it does; what it returns is
-	// called by it in the end.
-	Stay() (leave func())
-	// Interrupt has the execution under way end soon, with an error.
-	Interrupt()
-	Close()
 }
 
 // Memory is what an execution is in. Size is about how many bytes it holds.
@@ -100,13 +105,18 @@ func (p *Pool) Ended() <-chan struct{} { return p.work.ended }
 
 // Add has an executor serve the pool, which closes it in the end, or returns it. It is not to be
 // called during Wait or after it. Once the search is over the executor is closed at once.
-func (p *Pool) Add(x Executor) {
-	m := &member{Executor: x}
-	m.far, _ = x.(Far)
+func (p *Pool) Add(x Executor) { p.join(&member{Lifecycle: x, here: x}) }
+
+// AddFar is Add for an executor that has parts explored in another process. It is closed by the
+// pool in any case.
+func (p *Pool) AddFar(x Far) { p.join(&member{Lifecycle: x, far: x}) }
+
+// join has an executor served by a goroutine of its own.
+func (p *Pool) join(m *member) {
 	p.busy.Add(1)
 	if !p.work.add(m) {
 		p.busy.Done()
-		x.Close()
+		m.Close()
 		return
 	}
 	go p.serve(m)
@@ -166,9 +176,9 @@ func (p *Pool) serve(m *member) {
 // run keeps an error in the job: it is reported in the order of the search.
 func (p *Pool) run(m *member, j *job) {
 	if p.config.Forecast {
-		m.Expect(j.forecast)
+		m.here.Expect(j.forecast)
 	}
-	j.execution, j.result, j.err = m.Execute(j.schedule, j.first, p.reported)
+	j.execution, j.result, j.err = m.here.Execute(j.schedule, j.first, p.reported)
 }
 
 // Found is what a pool has found in the end.
@@ -200,7 +210,7 @@ func (p *Pool) Wait() (Found, error) {
 		if m.failed || m.far != nil || f.Executor != nil {
 			m.Close()
 		} else {
-			f.Executor = m.Executor
+			f.Executor = m.here
 		}
 	}
 	return f, err
