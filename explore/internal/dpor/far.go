@@ -80,6 +80,9 @@ func readExported(from *codec.Decoder, last int) exportedReversal {
 			c.Clock = append(trace.Clock{}, readNumbers(from, core.MaxTransitions)...)
 		}
 		x.clocks = append(x.clocks, c)
+		if x.marks[len(x.marks)-1] >= trace.AllMarks {
+			from.Fail("it is damaged: a step has unknown marks")
+		}
 	}
 	if len(x.steps) == 0 {
 		from.Fail("it is damaged: a reversal has no steps")

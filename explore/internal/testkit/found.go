@@ -107,7 +107,7 @@ func Record[S interface {
 func Never[S Stepper](s S, _ bool) S { return s }
 
 // ExecuteOne lets a search run one execution of a program.
-func ExecuteOne(t *testing.T, s Stepper, p *Program) {
+func ExecuteOne(t testing.TB, s Stepper, p *Program) {
 	t.Helper()
 	schedule, more := s.Next()
 	if !more {
