@@ -238,6 +238,7 @@ container: setup build
 
 lint:
 	$(GO) vet ./...
+	$(GO) vet -tags noserver ./distribute
 	$(GO) tool staticcheck ./...
 	$(GO) test ./lint
 
