@@ -7,7 +7,9 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/url"
@@ -20,7 +22,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
+	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/testkit"
 )
@@ -192,7 +196,7 @@ func TestLogin(t *testing.T) {
 		{keys, nkey, ""},
 		{own.URL(), tls, ""},
 		{own.URL(), Login{}, "--nats-ca"},
-		{own.URL(), Login{CA: tls.CA}, "certificate"},
+		{own.URL(), Login{CA: tls.CA}, "--nats-cert"},
 		{"nats://127.0.0.1:1", Login{}, "nobody answers there"},
 		{"nats://127.0.0.1:1", Login{Credentials: "/no/such"}, "no such file"},
 	} {
@@ -203,5 +207,22 @@ func TestLogin(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error shows a password: %v", err)
 		}
+	}
+}
+
+// TestCertificateWanted: a server that wants a certificate may be heard to say so, or only be gone.
+func TestCertificateWanted(t *testing.T) {
+	for _, err := range []error{
+		&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")},
+		fmt.Errorf("%w: connection closed by remote after TLS handshake: %w", nats.ErrTLS, io.EOF),
+		fmt.Errorf("%w: %w", nats.ErrTLS, &net.OpError{Op: "write", Err: unix.EPIPE}),
+		fmt.Errorf("%w: %w", nats.ErrTLS, &net.OpError{Op: "read", Err: unix.ECONNRESET}),
+	} {
+		if got := explained(err); !strings.Contains(got.Error(), "--nats-cert") || !errors.Is(got, err) {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	if got := explained(io.EOF); got != io.EOF {
+		t.Errorf("without TLS: %v", got)
 	}
 }

@@ -5,12 +5,15 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sys/unix"
 )
 
 // The names of what is on the server.
@@ -110,6 +113,10 @@ func (c *connection) dial() error {
 // explained is an error of a connection with what to do about it.
 func explained(err error) error {
 	var unknown x509.UnknownAuthorityError
+	var network *net.OpError
+	// A server that wants a certificate says so after the handshake. Its alert may be read, or the
+	// connection may be found closed before that.
+	refused := errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)
 	switch {
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("nobody answers there: start nats-server --jetstream, or name another address "+
@@ -120,6 +127,9 @@ func explained(err error) error {
 	case errors.As(err, &unknown):
 		return fmt.Errorf("its certificate is by nobody that is known here: name the file of that authority "+
 			"with --nats-ca (%w)", err)
+	case errors.Is(err, nats.ErrTLS) && refused, errors.As(err, &network) && network.Op == "remote error":
+		return fmt.Errorf("it ends the TLS connection: it may want a certificate, so name one that it knows "+
+			"with --nats-cert and --nats-key (%w)", err)
 	}
 	return err
 }
