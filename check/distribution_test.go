@@ -93,7 +93,7 @@ func TestDistributed(t *testing.T) {
 	classics := buildExample(t, "classics")
 	for name, o := range map[string]Options{
 		"violated": endings(t, "lock"),
-		"large":    {Program: classics, Package: "classics", Args: []string{"lastzero", "7"}},
+		"large":    {Program: classics, Package: "classics", Args: []string{"lastzero", "9"}},
 	} {
 		for search, newSearch := range map[string]func() *explore.Search{"dpor": dporSearch,
 			"auto": func() *explore.Search {
@@ -101,10 +101,10 @@ func TestDistributed(t *testing.T) {
 			}} {
 			t.Run(name+" "+search, func(t *testing.T) {
 				o.Leaks, o.SelfCheck, o.Depth, o.Workers = true, 10, 1000, 1
-				o.Search = maxExecutions(newSearch(), 700)
+				o.Search = maxExecutions(newSearch(), 2500)
 				want := says(t, check(t, o))
 				for _, workers := range []int{1, 2, 4} {
-					o.Search = maxExecutions(newSearch(), 700)
+					o.Search = maxExecutions(newSearch(), 2500)
 					r := distributed(t, o, workers, nil)
 					if diff := cmp.Diff(want, says(t, r)); diff != "" {
 						t.Errorf("alone (-) and with %d workers (+):\n%s", workers, diff)

@@ -133,6 +133,7 @@ func (r *run) loop() error {
 	} else {
 		defer time.AfterFunc(lateStart, p.Fill).Stop()
 	}
+	r.leader.Gather(r.ctx, p, r.options.Search) // short searches are over before the first round
 	p.Add(r.executor)
 	round := time.NewTicker(roundInterval)
 	defer round.Stop()
@@ -171,8 +172,7 @@ func (r *run) pool() *pool.Pool {
 	c := pool.Config{
 		Search: r.options.Search, Ledger: r, Executors: r.options.Workers,
 		New: func(number int) (pool.Executor, error) {
-			x, err := executor.New(r.ctx, r.config, number)
-			return x, err
+			return executor.New(r.ctx, r.config, number)
 		},
 		Begun: r.options.Search.Verdict().Executions > 0, Counts: r.clock.resumed,
 		Forecast: r.peers != nil, Observe: r.options.observe, Eager: r.options.haste,
