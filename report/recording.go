@@ -85,7 +85,7 @@ type Parting struct {
 
 // String says it in a line.
 func (p Parting) String() string {
-	return fmt.Sprintf("differs at step %d; recorded: %s; now: %s", p.Step, p.Recorded, p.Now)
+	return fmt.Sprintf("parted at step %d; recorded: %s; now: %s", p.Step, p.Recorded, p.Now)
 }
 
 // Exchange is one input to the peers and all that they did in reaction.

@@ -135,7 +135,7 @@ func runFor(t *testing.T, after time.Duration, args []string) (out string, kille
 	}
 	text := stdout.String()
 	for _, varies := range []string{` in [0-9.]+(µs|ms|s)\b.*\n`, `(?m)^  [0-9,]+ checkpoints?\b.*\n`,
-		`(?s)\nResume\n.*`, `(?s)\nReplay\n.*`, `(?s)\nPeers restored\n.*?\n\n`,
+		`(?s)\nGo on\n.*`, `(?s)\nReplay\n.*`, `(?s)\nPeers restored\n.*?\n\n`,
 		`(?s)\nOutput of the peers\n.*?\n\n`, `(?m)^  waited \d+ times? until\b.*\n`} {
 		text = regexp.MustCompile(varies).ReplaceAllString(text, "\n")
 	}

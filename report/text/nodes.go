@@ -127,7 +127,7 @@ func printNodesSearch(p *printer.Printer, run report.Run) {
 		printAssumptions(p, run.Assumptions)
 	}
 	if run.ResumeCommand != "" {
-		p.Heading("Resume")
+		p.Heading("Go on")
 		p.Print("  " + words.Printable(run.ResumeCommand))
 	}
 }

@@ -75,7 +75,7 @@ func WriteSummary(w io.Writer, run report.Run, options report.Options) error {
 	printVerdict(p, run)
 	printSummary(p, run, nil)
 	if run.ResumeCommand != "" {
-		p.Heading("Resume")
+		p.Heading("Go on")
 		p.Print("  " + words.Printable(run.ResumeCommand))
 	}
 	_, err := w.Write(p.Bytes())

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/dependence"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -161,7 +162,7 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		for _, input := range t.exchanges {
 			for _, k := range made[input] {
 				advances = advances || n.made[k].Tick > 0
-				if n.made[k].Stream == doors {
+				if n.made[k].Stream == network.Doors {
 					accesses = append(accesses, model.Access{Object: doorsObject, Kind: model.Write})
 				}
 			}
@@ -231,7 +232,7 @@ func (p *pasts) of(t *transition, j int, barrier, isOfDoors bool) (past counts) 
 func (p *pasts) add(past counts) { p.list = append(p.list, past) }
 
 // isOfDoors reports whether an event is among those that open connections.
-func (n *track) isOfDoors(k int) bool { return n.made[k].Stream == doors }
+func (n *track) isOfDoors(k int) bool { return n.made[k].Stream == network.Doors }
 
 // place notes what is before an event, and whether it is that of the script.
 func (n *track) place(c *causality, k int, past counts, astray *bool) counts {
@@ -255,7 +256,7 @@ func (n *track) place(c *causality, k int, past counts, astray *bool) counts {
 		with = append(with, 0)
 	}
 	with[slices.Index(n.streams, e.Stream)] = e.N
-	if did(e).Unaccepted { // nothing that the node does comes of it, but time passes after it
+	if network.Did(e).Unaccepted { // nothing that the node does comes of it, but time passes after it
 		c.resets = c.resets.with(with)
 		return past
 	}
@@ -287,7 +288,7 @@ func (c counts) names(node int, streams []string) (list []skeleton.Name) {
 			list = append(list, skeleton.Name{Component: node, Stream: streams[s], N: n})
 		}
 	}
-	slices.SortFunc(list, compareNames)
+	slices.SortFunc(list, network.CompareNames)
 	return list
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/dependence"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -74,7 +75,7 @@ func TestDependence(t *testing.T) {
 // made is an environment of a node that has made some sends, each by its own input: a letter is a
 // connection, and a number says which send on it that is.
 func made(script []skeleton.Event, conns ...string) *environment {
-	n := newEnvironment(&network{ordered: []bool{false}}, 0, script, nil)
+	n := newEnvironment(&network.Nodes{Ordered: []bool{false}}, 0, script, nil)
 	for _, c := range conns {
 		n.input++
 		n.make(sends(c))
@@ -83,7 +84,7 @@ func made(script []skeleton.Event, conns ...string) *environment {
 }
 
 func sends(conn string) skeleton.Event {
-	return skeleton.Event{Label: Event{Kind: model.Send, Conn: conn}, To: skeleton.Nobody}
+	return skeleton.Event{Label: network.Event{Kind: model.Send, Conn: conn}, To: skeleton.Nobody}
 }
 
 // TestPast: an event has in its Past what the program orders before it, in both orders of what is

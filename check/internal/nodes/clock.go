@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -75,7 +76,7 @@ func (n *environment) advance(due, most time.Duration, a *model.Answer) bool {
 	if event == nil {
 		return false
 	}
-	next := did(event)
+	next := network.Did(event)
 	if due > 0 && due < next.Time || next.Own != (due == next.Time) {
 		return false
 	}
@@ -127,7 +128,7 @@ func (n *environment) clients() int {
 // waitsFor is what the node waits for in the end; nil: it is gone.
 func (n *environment) waitsFor(log *sut.Log) skeleton.Label {
 	if n.rests || log.Outcome == sut.Deadlock || log.Outcome == sut.Livelock || n.waiting(log) {
-		return Event{Kind: model.Pass, Time: n.due}
+		return network.Event{Kind: model.Pass, Time: n.due}
 	}
 	return nil
 }
@@ -140,44 +141,6 @@ func (n *environment) waiting(log *sut.Log) bool {
 	})
 }
 
-// tick is a system after the next advance of the clock, in which all nodes take part that are still
-// there; nil: no node has a timer.
-func tick(g skeleton.Global, net *network) skeleton.Global {
-	now := time.Duration(0)
-	for c := range g {
-		if due := dueOf(g[c].Waits); due > 0 && (now == 0 || due < now) {
-			now = due
-		}
-	}
-	if now == 0 {
-		return nil
-	}
-	next := slices.Clone(g)
-	for c := range g {
-		if g[c].Waits == nil {
-			continue
-		}
-		label := Event{Kind: model.Pass, Time: now, Own: dueOf(g[c].Waits) == now}
-		e := skeleton.Event{Label: label, To: skeleton.Nobody, Tick: 1 + count(g[c].Events)}
-		e.Component = c
-		if e.Past, e.N = lasts(g[c].Events), e.Tick; net.ordered[c] {
-			e.N = len(g[c].Events) + 1
-		} else {
-			e.Stream = ticking
-		}
-		next[c] = skeleton.Local{Events: append(slices.Clone(g[c].Events), e)}
-	}
-	return next
-}
-
-// dueOf is when the timer of a node is due; 0: it has none, or is gone.
-func dueOf(waits skeleton.Label) time.Duration {
-	if waits == nil {
-		return 0
-	}
-	return waits.(Event).Time
-}
-
 // complete runs nodes in turns, each as far as it comes with what has arrived, until nobody goes
 // on. Then the clock advances to the first timer that is due, and so on. It returns nil if no
 // execution begins with the prefix.
@@ -187,7 +150,7 @@ func dueOf(waits skeleton.Label) time.Duration {
 // and finds the branch that takes it (package skeleton). With that, the clock cannot advance: what
 // was done until then is the result.
 func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
-	prefix = withResets(x.net, prefix)
+	prefix = network.WithResets(x.net, prefix)
 	t := turns{x: x, g: slices.Clone(prefix), held: make([]bool, len(prefix)),
 		offered: make([]int, len(prefix))}
 	for c := range prefix {
@@ -241,7 +204,7 @@ func (t *turns) take() (bool, error) {
 func offers(arrivals []skeleton.Arrival) int {
 	n := 1
 	for i := range arrivals {
-		if !isDoor(&arrivals[i].Send) {
+		if !network.IsDoor(&arrivals[i].Send) {
 			n++
 		}
 	}
@@ -251,12 +214,12 @@ func offers(arrivals []skeleton.Arrival) int {
 // advance has the clock advance, and says whether it has. A node may not be able to wait as the
 // prefix says. Then it does not.
 func (t *turns) advance() (bool, error) {
-	next := tick(t.g, t.x.net)
+	next := network.Tick(t.g, t.x.net)
 	if next == nil {
 		return false, nil
 	}
 	for c := range t.g {
-		if count(t.g[c].Events) >= maxTicks {
+		if network.Ticks(t.g[c].Events) >= maxTicks {
 			t.x.unknown = cmp.Or(t.x.unknown, fmt.Sprintf("the clock has advanced %d times in an "+
 				"execution, and nodes still wait for timers", maxTicks))
 			return false, nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -70,7 +71,7 @@ func compareRuns(t *testing.T, list []Node, most int) (compared, events int) {
 	x.config.Executions = 0
 	r := recorder{x}
 	for _, s := range x.system.Skeletons() {
-		if !s.Possible() || tick(s.Global, x.net) != nil || compared == min(most, each) {
+		if !s.Possible() || network.Tick(s.Global, x.net) != nil || compared == min(most, each) {
 			continue
 		}
 		courses := make([]*course.Course, len(list))
@@ -119,7 +120,7 @@ func compareWith(t *testing.T, programs []*sut.Program, x *explorer, p *player, 
 		for c := range all {
 			if all[c].eventLog != first[c].eventLog || all[c].Outcome != first[c].Outcome {
 				t.Fatalf("run %d: node %s ends with %v, and with %v before, or has another log", i+1,
-					p.net.names[c], all[c].Outcome, first[c].Outcome)
+					p.net.Names[c], all[c].Outcome, first[c].Outcome)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -13,7 +14,7 @@ import (
 // skeleton: what arrives does so as soon as all before it has happened, and not before the script
 // has it read. It implements sut.Peers.
 type environment struct {
-	net *network
+	net *network.Nodes
 	track
 	arrivals []skeleton.Arrival
 	// later: what the script does not take arrives only when all of it has happened.
@@ -30,12 +31,12 @@ type environment struct {
 }
 
 // newEnvironment is that of an execution which has not begun.
-func newEnvironment(net *network, node int, script []skeleton.Event, arrivals []skeleton.Arrival,
+func newEnvironment(net *network.Nodes, node int, script []skeleton.Event, arrivals []skeleton.Arrival,
 ) *environment {
 	n := &environment{net: net, arrivals: arrivals, done: make([]bool, len(arrivals)),
-		track: newTrack(node, script, net.ordered[node])}
+		track: newTrack(node, script, net.Ordered[node])}
 	for i := range arrivals {
-		n.done[i] = isDoor(&arrivals[i].Send) // it is found out, and does not arrive
+		n.done[i] = network.IsDoor(&arrivals[i].Send) // it is found out, and does not arrive
 	}
 	return n
 }
@@ -48,7 +49,7 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 	from, was := len(n.made), wanted(n)
 	switch in.Kind {
 	case model.Listen:
-		e := skeleton.Event{Label: Event{Kind: model.Listen, Address: in.Addr}, To: skeleton.Nobody}
+		e := skeleton.Event{Label: network.Event{Kind: model.Listen, Address: in.Addr}, To: skeleton.Nobody}
 		c := &conn{address: in.Addr}
 		again := listensAgain(n.conns, in.Addr)
 		if again {
@@ -59,18 +60,18 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 			c.again = n.made[len(n.made)-1].Name
 		}
 	case model.Connect:
-		to, known := n.net.addresses[in.Addr]
+		to, known := n.net.Addresses[in.Addr]
 		if !known || to == n.node {
 			a.Refused = 111 // ECONNREFUSED: nobody is there
-			if n.net.nobody != nil {
-				n.net.nobody[Stray{n.net.names[n.node], in.Addr}] = true
+			if n.net.Nobody != nil {
+				n.net.Nobody[network.Stray{Node: n.net.Names[n.node], Address: in.Addr}] = true
 			}
 			break
 		}
 		n.dialled++
-		id := fmt.Sprintf("%s#%d", n.net.names[n.node], n.dialled)
-		e := connects(id, in.Addr, to, lastDoor(n, to, in.Addr))
-		if did(&e).Failed {
+		id := fmt.Sprintf("%s#%d", n.net.Names[n.node], n.dialled)
+		e := network.Connects(id, in.Addr, to, lastDoor(n, to, in.Addr))
+		if network.Did(&e).Failed {
 			a.Refused = 111
 		} else {
 			a.Conn = n.open(&conn{id: id, other: to, accepted: true})
@@ -100,6 +101,13 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 func (n *environment) open(c *conn) int {
 	n.conns = append(n.conns, c)
 	return len(n.conns) - 1
+}
+
+// listensAgain says whether a node has had a listener where one at an address is now.
+func listensAgain(conns []*conn, address string) bool {
+	return slices.ContainsFunc(conns, func(c *conn) bool {
+		return c.id == "" && network.Overlap(c.address, address)
+	})
 }
 
 // make notes an event. The script is left where the event is not the script's, and then for good.
@@ -134,7 +142,7 @@ func (n *environment) handOn() {
 	if n.deviation < len(n.script) {
 		recorded = words(n.net, &n.script[n.deviation])
 	}
-	n.baton.drop(Parting{n.net.names[n.node], n.deviation + 1, recorded,
+	n.baton.drop(Parting{n.net.Names[n.node], n.deviation + 1, recorded,
 		words(n.net, &n.made[n.deviation])})
 }
 
@@ -153,12 +161,12 @@ func (n *environment) give(in model.Input) {
 		to = skeleton.Nobody
 	}
 	c.closed = in.Kind == model.Close
-	c.sent.add(append([]byte(in.Kind.String()), in.Data...))
-	label := Event{Kind: in.Kind, Conn: c.id, Address: c.address, Sent: c.sent}
+	c.sent.Add(append([]byte(in.Kind.String()), in.Data...))
+	label := network.Event{Kind: in.Kind, Conn: c.id, Address: c.address, Sent: c.sent}
 	if c.closed && c.id != "" {
 		label.Taken, label.Unaccepted, label.Failed = c.taken, !c.accepted, in.Failed
 	}
-	n.net.data[label] = slices.Clone(in.Data)
+	n.net.Data[label] = slices.Clone(in.Data)
 	e := skeleton.Event{Label: label, To: to}
 	if label.Unaccepted { // it takes the connection, and ends it
 		e.From, e.Got = c.inFlight[0].send.Name, c.inFlight[0].send.Label
@@ -178,7 +186,7 @@ func (n *environment) take(in model.Input) {
 	c := n.conns[in.Conn]
 	e := skeleton.Event{To: skeleton.Nobody}
 	if c.taken += len(in.Data); in.Kind == model.Accept {
-		e.Label = Event{Kind: model.Accept, Conn: c.id}
+		e.Label = network.Event{Kind: model.Accept, Conn: c.id}
 		e.From, e.Got = c.inFlight[0].send.Name, c.inFlight[0].send.Label
 		c.inFlight, c.accepted = c.inFlight[1:], true
 		n.make(e)
@@ -191,9 +199,9 @@ func (n *environment) take(in model.Input) {
 	if i < 0 {
 		return // the end was read before, or it has closed the connection itself
 	}
-	e.Label = Event{Kind: model.Receive, Conn: c.id, Taken: c.taken}
+	e.Label = network.Event{Kind: model.Receive, Conn: c.id, Taken: c.taken}
 	if isEnd {
-		e.Label = Event{Kind: model.Receive, Conn: c.id, End: true}
+		e.Label = network.Event{Kind: model.Receive, Conn: c.id, End: true}
 	}
 	e.From, e.Got = c.inFlight[i].send.Name, c.inFlight[i].send.Label
 	if isEnd {
@@ -224,12 +232,12 @@ func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
 	if !n.happened(a.After) {
 		return false
 	}
-	sent := did(&a.Send)
+	sent := network.Did(&a.Send)
 	if sent.Kind == model.Connect {
 		return n.opened(a, r)
 	}
 	at := n.connOf(sent.Conn)
-	if at < 0 || !takesNext(n, a) || !n.first(a) || neverEnds(n.net, n.made, a) {
+	if at < 0 || !takesNext(n, a) || !n.first(a) || network.NeverEnds(n.net, n.made, a) {
 		return false
 	}
 	n.enter(a, at, r)
@@ -243,10 +251,10 @@ func (n *environment) connOf(id string) int {
 
 // enter has what was sent on a connection be there.
 func (n *environment) enter(a *skeleton.Arrival, at int, r *model.Reaction) {
-	sent, c, d := did(&a.Send), n.conns[at], model.Delivery{Conn: at}
+	sent, c, d := network.Did(&a.Send), n.conns[at], model.Delivery{Conn: at}
 	k := chunk{send: a.Send}
 	if sent.Kind == model.Send {
-		d.Data = n.net.data[sent]
+		d.Data = n.net.Data[sent]
 		c.arrived += len(d.Data)
 		k.end = c.arrived
 	} else if d.End, k.last = model.EOF, true; c.ended {
@@ -265,8 +273,8 @@ func (n *environment) enter(a *skeleton.Arrival, at int, r *model.Reaction) {
 func (n *environment) first(a *skeleton.Arrival) bool {
 	for i := range n.arrivals {
 		b := &n.arrivals[i]
-		if did(&b.Send).Conn == did(&a.Send).Conn && !n.done[i] && b.Send.Component == a.Send.Component &&
-			b.Send.Stream == a.Send.Stream && b.Send.N < a.Send.N {
+		if network.Did(&b.Send).Conn == network.Did(&a.Send).Conn && !n.done[i] &&
+			b.Send.Component == a.Send.Component && b.Send.Stream == a.Send.Stream && b.Send.N < a.Send.N {
 			return false
 		}
 	}
@@ -275,11 +283,11 @@ func (n *environment) first(a *skeleton.Arrival) bool {
 
 // opened has a connection of another node wait to be accepted, if the node listens.
 func (n *environment) opened(a *skeleton.Arrival, r *model.Reaction) bool {
-	sent := did(&a.Send)
+	sent := network.Did(&a.Send)
 	at := slices.IndexFunc(n.conns, func(c *conn) bool {
-		return comesTo(c, &a.Send) && !c.closed
+		return c.comesTo(&a.Send) && !c.closed
 	})
-	if _, astray := n.astray[doors]; astray || at < 0 || n.waits(a.Send, model.Accept) {
+	if _, astray := n.astray[network.Doors]; astray || at < 0 || n.waits(a.Send, model.Accept) {
 		return false
 	}
 	n.open(&conn{id: sent.Conn, other: a.Send.Component, listener: at,
@@ -292,13 +300,13 @@ func (n *environment) opened(a *skeleton.Arrival, r *model.Reaction) bool {
 // that takes something from the same stream says how much that is. Beyond the script nothing is
 // held back, unless later says so.
 func (n *environment) waits(send skeleton.Event, kind model.Kind) bool {
-	id := did(&send).Conn
+	id := network.Did(&send).Conn
 	for i := range n.script {
 		e := &n.script[i]
 		if !n.isLeft(e) {
 			continue
 		}
-		if takes := did(e); takes.Kind == kind && (kind == model.Accept || takes.Conn == id) {
+		if takes := network.Did(e); takes.Kind == kind && (kind == model.Accept || takes.Conn == id) {
 			// Connections are accepted in the order in which they arrive.
 			if kind == model.Accept {
 				if e.From == send.Name {
@@ -312,11 +320,14 @@ func (n *environment) waits(send skeleton.Event, kind model.Kind) bool {
 			return send.N > e.From.N && !n.forced
 		} else if takes.Kind == model.Broken && takes.Conn == id && kind == model.Receive {
 			// All that was sent comes before a reset, and the end of the stream may.
-			return did(&send).Kind == model.Close && !takes.End
+			return network.Did(&send).Kind == model.Close && !takes.End
 		}
 	}
 	// A node that ends closes what it has not accepted. So the script may have such a connection.
-	closes := func(e skeleton.Event) bool { return did(&e).Kind == model.Close && did(&e).Conn == id }
+	closes := func(e skeleton.Event) bool {
+		d := network.Did(&e)
+		return d.Kind == model.Close && d.Conn == id
+	}
 	if kind == model.Accept && slices.ContainsFunc(n.script, closes) {
 		return false
 	}
@@ -383,13 +394,14 @@ func touches(n *environment, from int, was []bool) (list []model.Touch) {
 	is := wanted(n)
 	for k := from; k < len(n.made); k++ {
 		e := &n.made[k]
-		if e.Stream == doors {
+		if e.Stream == network.Doors {
 			write(doorsObject)
 		}
 		for i := range n.arrivals {
 			if slices.Contains(n.arrivals[i].After, e.Name) {
 				write(arrivalObject(i))
-				if did(&n.arrivals[i].Send).Kind == model.Connect || isDoor(&n.arrivals[i].Send) {
+				sent := &n.arrivals[i].Send
+				if network.Did(sent).Kind == model.Connect || network.IsDoor(sent) {
 					write(doorsObject)
 				}
 			}
@@ -416,7 +428,7 @@ func wanted(n *environment) []bool {
 	}
 	for i := range n.arrivals {
 		a := &n.arrivals[i]
-		sent := did(&a.Send)
+		sent := network.Did(&a.Send)
 		is[i] = n.done[i] || sent.Kind != model.Connect && n.connOf(sent.Conn) >= 0 && takesNext(n, a)
 	}
 	return is
@@ -424,7 +436,7 @@ func wanted(n *environment) []bool {
 
 // takesNext says whether the script lets what was sent on a connection come now.
 func takesNext(n *environment, a *skeleton.Arrival) bool {
-	_, astray := n.astray[did(&a.Send).Conn+" in"]
+	_, astray := n.astray[network.Did(&a.Send).Conn+" in"]
 	return !astray && !n.waits(a.Send, model.Receive)
 }
 
@@ -432,8 +444,8 @@ func takesNext(n *environment, a *skeleton.Arrival) bool {
 // and not all that the node sends on it is read. Where resets come, events have to be in one order.
 func mayBeReset(n *environment) bool {
 	return slices.ContainsFunc(n.arrivals, func(a skeleton.Arrival) bool {
-		closed := did(&a.Send)
+		closed := network.Did(&a.Send)
 		return closed.Kind == model.Close && closed.Conn != "" &&
-			(closed.Unaccepted || unread(n.net, n.made, &a))
+			(closed.Unaccepted || network.Unread(n.net, n.made, &a))
 	})
 }

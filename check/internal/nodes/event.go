@@ -1,63 +1,9 @@
 package nodes
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"net/netip"
-	"time"
-
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
-	"github.com/tandem-mc/tandem/internal/model"
 )
-
-// Event is what a node does that others can notice, or takes of what they have sent. It is the
-// label of each event of a skeleton. Equal events of a node mean equal streams.
-type Event struct {
-	Kind model.Kind
-	// Conn is a connection, with the name that it has at both ends; empty: it is about a listener.
-	Conn    string
-	Address string // of a Connect, a Listen, and the Close of a listener
-	// Sent is, of a Send, a Shutdown and a Close, the hash of all that was sent on the connection,
-	// this included.
-	Sent Hash
-	// Taken is, of a Receive and a Close, how many bytes of the connection were read by then. With
-	// End a Receive has found the end of the stream instead, and a Broken comes after that.
-	Taken int
-	End   bool
-	// Unaccepted says, of a Close, that the connection was never accepted, and Failed that the
-	// network has closed it. A Connect with Failed is refused: the listener is closed.
-	Unaccepted, Failed bool
-	// Time is, of a Pass, what the common clock shows then. Own says that a timer of the node is
-	// due.
-	Time time.Duration
-	Own  bool
-}
-
-// Key implements skeleton.Label.
-func (e Event) Key() string {
-	return fmt.Sprintf("%d %q %q %x %d %t %t %t %d %t", e.Kind, e.Conn, e.Address, e.Sent, e.Taken, e.End,
-		e.Unaccepted, e.Failed, e.Time, e.Own)
-}
-
-// did is what an event of a node is.
-func did(e *skeleton.Event) Event { return e.Label.(Event) }
-
-// network is what nodes know of each other.
-type network struct {
-	// names are those of nodes, and addresses where they listen, by their place in Config.Nodes.
-	names     []string
-	addresses map[string]int
-	// ordered are those nodes whose events are in one order, by their place.
-	ordered []bool
-	// data is what was sent, by the event. Events have a hash of all that was sent before, too, so
-	// none of them ever has other data.
-	data map[Event][]byte
-	// nobody are connects that were refused since no node has the address: who connects, and where.
-	nobody map[Stray]bool
-}
-
-// Stray is a connect to an address that no node has.
-type Stray struct{ Node, Address string }
 
 // conn is a connection of a node, or a listener.
 type conn struct {
@@ -66,7 +12,7 @@ type conn struct {
 	listener int           // of a connection that has arrived: the number of its listener
 	again    skeleton.Name // of a listener: the event, if the node had one there before
 	other    int           // node
-	sent     Hash          // of all that was sent
+	sent     network.Hash  // of all that was sent
 	closed   bool
 	taken    int  // bytes
 	arrived  int  // bytes
@@ -76,30 +22,16 @@ type conn struct {
 	inFlight []chunk
 }
 
+// comesTo says whether a send is a connect that comes to this listener, and no later or earlier
+// one.
+func (c *conn) comesTo(send *skeleton.Event) bool {
+	return c.id == "" && network.ComesTo(c.address, c.again, send)
+}
+
 // chunk is a part of a stream that was delivered: the send that it comes from, and where in the
 // stream it ends. Without data it is the end of the stream.
 type chunk struct {
 	send skeleton.Event
 	end  int
 	last bool
-}
-
-// reaches says whether a listener takes connections to an address: its own one, or any with its
-// port if it listens everywhere.
-func reaches(listener, address string) bool {
-	l, err := netip.ParseAddrPort(listener)
-	if err != nil || !l.Addr().IsUnspecified() {
-		return listener == address
-	}
-	// That of IPv6 takes those of IPv4, too.
-	a, err := netip.ParseAddrPort(address)
-	return err == nil && a.Port() == l.Port() && (l.Addr().Is6() || a.Addr().Is4())
-}
-
-// Hash is of all that was sent on a connection.
-type Hash [8]byte
-
-func (h *Hash) add(data []byte) {
-	sum := sha256.Sum256(append(h[:], data...))
-	copy(h[:], sum[:])
 }

@@ -194,7 +194,7 @@ func explored(t *testing.T, c Config, inOrder bool) *explorer {
 	}
 	defer x.close()
 	if inOrder {
-		x.net.ordered = ordered(len(c.Nodes))
+		x.net.Ordered = ordered(len(c.Nodes))
 	}
 	if err := x.exploreAll(); err != nil {
 		t.Fatal(err)
@@ -215,8 +215,8 @@ func TestResetsNeedOrder(t *testing.T) {
 	} {
 		x := explored(t, Config{Nodes: scriptedNodes(program, []string{"dial :7301", "write x", "write y"},
 			c.server), Violations: 100}, false)
-		if !slices.Equal(x.net.ordered, c.want) {
-			t.Errorf("%q: %v, want %v", c.server, x.net.ordered, c.want)
+		if !slices.Equal(x.net.Ordered, c.want) {
+			t.Errorf("%q: %v, want %v", c.server, x.net.Ordered, c.want)
 		}
 	}
 }

@@ -2,10 +2,9 @@ package nodes
 
 import (
 	"errors"
-	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
-	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // maxRounds is how often a goroutine goes round a loop that waits, without any effect, while others
@@ -17,7 +16,7 @@ var errEnough = errors.New("enough")
 
 // limits says why it is not known that the nodes hold, though no execution has a violation; empty:
 // there is no such reason.
-func limits(system *skeleton.System, net *network) string {
+func limits(system *skeleton.System, net *network.Nodes) string {
 	realised := 0 // skeletons that executions have
 	for _, s := range system.Skeletons() {
 		// A node goes on where others have it end: no execution has this skeleton.
@@ -25,10 +24,10 @@ func limits(system *skeleton.System, net *network) string {
 			continue
 		}
 		realised++
-		if tick(s.Global, net) != nil {
+		if network.Tick(s.Global, net) != nil {
 			return "no execution was found that goes on when the clock advances"
 		}
-		if reason := circle(s.Global, net); reason != "" {
+		if reason := network.Circle(s.Global, net.Names); reason != "" {
 			return reason
 		}
 	}
@@ -38,31 +37,4 @@ func limits(system *skeleton.System, net *network) string {
 		return "no execution of all nodes together was found"
 	}
 	return ""
-}
-
-// circle says which nodes listen, and are never connected to. One of them is a server without
-// clients. Several may wait for each other.
-func circle(g skeleton.Global, net *network) string {
-	var waiting []string
-	for c := range g {
-		listens := false
-		for i := range g[c].Events {
-			switch did(&g[c].Events[i]).Kind {
-			case model.Listen:
-				listens = true
-			case model.Accept:
-				listens = false
-			}
-		}
-		if listens {
-			waiting = append(waiting, net.names[c])
-		}
-	}
-	// A server may wait alone: it is not known who else there is to come.
-	if len(waiting) < 2 {
-		return ""
-	}
-	last := len(waiting) - 1
-	return "nodes " + strings.Join(waiting[:last], ", ") + " and " + waiting[last] +
-		" listen, and nobody connects to them: they may wait for each other"
 }

@@ -17,6 +17,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -69,10 +70,10 @@ type Result struct {
 	Verdict    model.Verdict
 	Reason     string // of an unknown verdict; of a violation, what it may rest on
 	Counts     skeleton.Counts
-	Runs       int          // executions of single nodes, of whatever use
-	Violations []*Violation // distinct ones, in the order in which they were found
-	Outcomes   []string     // that nodes can have, each once, sorted
-	Strays     []Stray      // connects to addresses that no node has, sorted
+	Runs       int             // executions of single nodes, of whatever use
+	Violations []*Violation    // distinct ones, in the order in which they were found
+	Outcomes   []string        // that nodes can have, each once, sorted
+	Strays     []network.Stray // connects to addresses that no node has, sorted
 	// Traces are, of each skeleton that executions have, how many executions there are of each node
 	// in it.
 	Traces [][]int
@@ -105,7 +106,7 @@ type Violation struct {
 type explorer struct {
 	ctx     context.Context
 	config  Config
-	net     *network
+	net     *network.Nodes
 	system  *skeleton.System
 	workers []*sut.Worker
 	unwatch []func() bool // of the context, by worker
@@ -160,7 +161,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, x.never
 	}
 	r.Counts, r.Runs = x.system.Counts(), x.runs
-	r.Strays = slices.SortedFunc(maps.Keys(x.net.nobody), func(a, b Stray) int {
+	r.Strays = slices.SortedFunc(maps.Keys(x.net.Nobody), func(a, b network.Stray) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Address, b.Address))
 	})
 	for _, s := range x.system.Skeletons() {
@@ -192,19 +193,19 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
 		schedules: map[string][]model.Action{}, stuck: map[string][]*finding{}, known: map[string]bool{},
-		net: &network{ordered: make([]bool, len(c.Nodes)), addresses: map[string]int{},
-			data: map[Event][]byte{}, nobody: map[Stray]bool{}}}
+		net: &network.Nodes{Ordered: make([]bool, len(c.Nodes)), Addresses: map[string]int{},
+			Data: map[network.Event][]byte{}, Nobody: map[network.Stray]bool{}}}
 	for i, node := range c.Nodes {
-		x.net.names = append(x.net.names, node.Name)
-		x.net.ordered[i] = needsOrder(c.Worker.Environment)
+		x.net.Names = append(x.net.Names, node.Name)
+		x.net.Ordered[i] = needsOrder(c.Worker.Environment)
 		if node.Listen == "" {
 			continue
 		}
-		if other, taken := x.net.addresses[node.Listen]; taken {
+		if other, taken := x.net.Addresses[node.Listen]; taken {
 			return nil, fmt.Errorf("nodes %s and %s both listen at %s: give each an address of its own",
 				c.Nodes[other].Name, node.Name, node.Listen)
 		}
-		x.net.addresses[node.Listen] = i
+		x.net.Addresses[node.Listen] = i
 	}
 	if err := x.start(); err != nil {
 		x.close()
@@ -314,7 +315,7 @@ func (x *explorer) search(node int, environment func() *environment,
 			err = search.Report(execution)
 		}
 		if err != nil {
-			return false, fmt.Errorf("node %s: %w", x.net.names[node], err)
+			return false, fmt.Errorf("node %s: %w", x.net.Names[node], err)
 		}
 		// One that was given up says nothing: another one covers it.
 		if execution.Outcome != model.Redundant && enough(n, log, execution.Outcome) {
@@ -341,13 +342,13 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 		if err := x.interrupted(); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("node %s: %w", x.net.names[node], err)
+		return nil, fmt.Errorf("node %s: %w", x.net.Names[node], err)
 	}
 	switch log.Outcome {
 	case sut.Refused:
-		return nil, fmt.Errorf("node %s cannot be checked: %s", x.net.names[node], log.Message)
+		return nil, fmt.Errorf("node %s cannot be checked: %s", x.net.Names[node], log.Message)
 	case sut.StepLimit, sut.LogLimit, sut.OtherLimit, sut.RoundLimit:
-		x.unknown = cmp.Or(x.unknown, "executions of node "+x.net.names[node]+" were cut off: "+
+		x.unknown = cmp.Or(x.unknown, "executions of node "+x.net.Names[node]+" were cut off: "+
 			cmp.Or(log.Message, log.Outcome.String()))
 	default:
 		n.end(log)
@@ -398,15 +399,15 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 		if c := n.analyse(log.Events, len(n.arrivals)); len(c.departures) > 0 || !n.hasDone(c) {
 			return false
 		}
-		local = skeleton.Local{Events: sorted(n.made), Waits: n.waitsFor(log)}
-		x.remember(keyOf(local.Events), log)
+		local = skeleton.Local{Events: network.Sorted(n.made), Waits: n.waitsFor(log)}
+		x.remember(network.KeyOf(local.Events), log)
 		return good(n, log)
 	}
 	// Without a schedule all are tried, the one that the worker takes by itself first.
 	// Most often, what is known to lead there does so again.
-	known, ok := x.schedules[keyOf(script)]
-	if without, found := lastTick(script); !ok && found {
-		known, ok = x.schedules[keyOf(without)] // it ends where the clock advances now
+	known, ok := x.schedules[network.KeyOf(script)]
+	if without, found := network.LastTick(script); !ok && found {
+		known, ok = x.schedules[network.KeyOf(without)] // it ends where the clock advances now
 	}
 	if ok {
 		n := begin()
@@ -450,7 +451,8 @@ func (x *explorer) explore(item skeleton.Item) error {
 		case len(c.departures) > 0:
 		// It has ended, or waits, before it has done all, or for something else than is said.
 		case !n.hasDone(c) || n.waitsFor(log) != item.Local.Waits:
-			b := skeleton.Branch{Component: item.Component, Before: sorted(n.made), Waits: n.waitsFor(log)}
+			b := skeleton.Branch{Component: item.Component, Before: network.Sorted(n.made),
+				Waits: n.waitsFor(log)}
 			x.keep(b.Before, log)
 			e.Branches = append(e.Branches, b)
 		case isLate(n): // the connect was refused
@@ -477,9 +479,10 @@ func (x *explorer) explore(item skeleton.Item) error {
 	if x.enough() {
 		return errEnough
 	}
-	e.Branches = append(e.Branches, slices.Concat(x.reorder(item), otherDoors(x.net, item))...)
-	if x.net.ordered[item.Component] {
-		e.Branches = append(e.Branches, resets(x.net, item)...)
+	e.Branches = append(e.Branches, slices.Concat(network.Reorder(x.net, item),
+		network.OtherDoors(x.net, item))...)
+	if x.net.Ordered[item.Component] {
+		e.Branches = append(e.Branches, network.Resets(x.net, item)...)
 	}
 	x.report(reported{Key: item.Key, IsExplored: true, Explored: e})
 	if err := x.confirm(); err != nil || !x.enough() {
@@ -490,7 +493,7 @@ func (x *explorer) explore(item skeleton.Item) error {
 
 // keep remembers what leads to some events. The first schedule that does is as good as any.
 func (x *explorer) keep(events []skeleton.Event, log *sut.Log) {
-	if key := keyOf(events); x.schedules[key] == nil {
+	if key := network.KeyOf(events); x.schedules[key] == nil {
 		x.remember(key, log)
 	}
 }

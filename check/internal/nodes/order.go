@@ -1,10 +1,10 @@
 package nodes
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -13,13 +13,6 @@ import (
 // The events of a node are in a partial order: each has its stream, and in its Past what the
 // program itself orders before it (causality.go). An environment follows that as far as it is known
 // while the node runs. Of a node that is ordered all events are in one stream.
-
-// The streams that no connection has. Each connection has one of what is sent on it, its end
-// included, and one of what is received.
-const (
-	doors   = "doors" // what is listened at, connected and accepted
-	ticking = "clock"
-)
 
 // track is what a node has done of a script. While the node runs, it is only known which event of
 // which stream comes next, and what it does. What was before it shows in the log. So an execution
@@ -58,19 +51,6 @@ func newTrack(node int, script []skeleton.Event, ordered bool) track {
 	return t
 }
 
-// streamOf is the stream of an event.
-func streamOf(d Event) string {
-	switch {
-	case d.Kind == model.Pass:
-		return ticking
-	case d.Conn == "" || d.Kind == model.Connect || d.Kind == model.Accept:
-		return doors
-	case d.Kind == model.Receive:
-		return d.Conn + " in"
-	}
-	return d.Conn + " out"
-}
-
 // Objects that stand for what the environment decides by: other inputs that it depends on access
 // them, too. Objects of programs have hashes as names, of which these few are none.
 const (
@@ -86,54 +66,6 @@ func arrivalObject(i int) model.ObjectID { return firstArrival + model.ObjectID(
 // isTouched says whether an object is one of these, with so many arrivals.
 func isTouched(o model.ObjectID, arrivals int) bool {
 	return o >= doorsObject && o-doorsObject < touchedBefore+model.ObjectID(arrivals)
-}
-
-// notAfter lists those events that can all have happened before an event of theirs: all but those
-// after it.
-func notAfter(events []skeleton.Event, e *skeleton.Event) (list []skeleton.Event) {
-	for i := range events {
-		if f := &events[i]; f.Name != e.Name && !skeleton.Precedes(e, f) {
-			list = append(list, *f)
-		}
-	}
-	return list
-}
-
-// happened says whether all that is named is among some events, which have all that is before them.
-func happened(after []skeleton.Name, events []skeleton.Event) bool {
-	for _, n := range after {
-		if !slices.ContainsFunc(events, func(e skeleton.Event) bool { return e.Name == n }) {
-			return false
-		}
-	}
-	return true
-}
-
-// lasts names the last event of each stream, sorted.
-func lasts(events []skeleton.Event) []skeleton.Name {
-	last := map[string]skeleton.Name{}
-	for i := range events {
-		if n := events[i].Name; n.N > last[n.Stream].N {
-			last[n.Stream] = n
-		}
-	}
-	names := make([]skeleton.Name, 0, len(last))
-	for _, n := range last {
-		names = append(names, n)
-	}
-	slices.SortFunc(names, compareNames)
-	return names
-}
-
-// compareNames sorts names of one node.
-func compareNames(a, b skeleton.Name) int {
-	return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.N, b.N))
-}
-
-// sorted are events in the order of their names.
-func sorted(events []skeleton.Event) []skeleton.Event {
-	return slices.SortedFunc(slices.Values(events),
-		func(a, b skeleton.Event) int { return compareNames(a.Name, b.Name) })
 }
 
 // happened says whether all these events of the script have happened, as far as is known yet.
@@ -155,7 +87,7 @@ func (n *track) name(e *skeleton.Event) {
 			e.Past = []skeleton.Name{{Component: n.node, N: e.N - 1}}
 		}
 	} else {
-		e.Stream = streamOf(did(e))
+		e.Stream = network.StreamOf(network.Did(e))
 		e.N = n.count[e.Stream] + 1
 	}
 	if n.count[e.Stream] = e.N; e.N == 1 {
@@ -192,7 +124,7 @@ func (n *track) nextTick(ticks int) *skeleton.Event {
 		case e.Tick == ticks+1:
 			next = e
 		case e.Tick > ticks:
-		case n.ordered && e.N <= len(n.made), !n.ordered && (e.Tick > 0 || ticksBefore(e) <= ticks):
+		case n.ordered && e.N <= len(n.made), !n.ordered && (e.Tick > 0 || network.TicksBefore(e) <= ticks):
 			before++
 		}
 	}
@@ -201,27 +133,6 @@ func (n *track) nextTick(ticks int) *skeleton.Event {
 		return nil
 	}
 	return next
-}
-
-// ticksBefore is how often the clock has advanced before an event of a node that is not ordered.
-func ticksBefore(e *skeleton.Event) int {
-	for _, n := range e.Past {
-		if n.Stream == ticking {
-			return n.N
-		}
-	}
-	return 0
-}
-
-// lastTick is the advance of the clock that a script ends with, and the script without it; false:
-// it does not end so.
-func lastTick(script []skeleton.Event) (without []skeleton.Event, found bool) {
-	last := count(script)
-	i := slices.IndexFunc(script, func(e skeleton.Event) bool { return e.Tick > 0 && e.Tick == last })
-	if i < 0 || len(notAfter(script, &script[i])) < len(script)-1 {
-		return nil, false
-	}
-	return slices.Delete(slices.Clone(script), i, i+1), true
 }
 
 // needsOrder says whether the events of nodes are all in one order: what faults of the network
@@ -235,46 +146,5 @@ type errOrder struct{ node int }
 
 func (e errOrder) Error() string { return fmt.Sprintf("node %d has to be in one order", e.node) }
 
-// keyOf is the same for equal events of a node, in the same order.
-func keyOf(events []skeleton.Event) string {
-	key := ""
-	for _, e := range sorted(events) {
-		key += fmt.Sprintf("%s %d %v %s\n", e.Stream, e.N, e.Past, e.Label.Key())
-		if e.Got != nil {
-			key += e.Got.Key()
-		}
-		key += "\n"
-	}
-	return key
-}
-
-// count is how often the clock has advanced for a node.
-func count(events []skeleton.Event) (ticks int) {
-	for i := range events {
-		ticks = max(ticks, events[i].Tick)
-	}
-	return ticks
-}
-
 // ordered says of so many nodes that all their events are in one order.
 func ordered(nodes int) []bool { return slices.Repeat([]bool{true}, nodes) }
-
-// epoch is how often the clock had advanced for a node, of the given events, before something was
-// sent to it.
-func epoch(script []skeleton.Event, a *skeleton.Arrival) (ticks int) {
-	for _, n := range a.After {
-		if n.Stream == ticking {
-			return n.N
-		}
-		if n.Stream == "" { // of a node whose events are in one order
-			ticks = max(ticks, count(script[:min(n.N, len(script))]))
-		}
-	}
-	return ticks
-}
-
-// takes says whether one of some events takes what was sent. A connection is accepted once, so a
-// branch must not accept it again.
-func takes(events []skeleton.Event, sent skeleton.Name) bool {
-	return slices.ContainsFunc(events, func(e skeleton.Event) bool { return e.From == sent })
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -21,7 +22,7 @@ import (
 // A node is given what is recorded that others have sent. Each of these has to send the same, byte
 // for byte, before the node can take it. So where nobody parts, it is what they have sent now.
 type player struct {
-	net    *network
+	net    *network.Nodes
 	global skeleton.Global
 	judged int // the node that has the violation
 	// explored: the events of nodes are not in one order, but as in the exploration.
@@ -92,10 +93,10 @@ func (b *baton) drop(p Parting) {
 // does then is not looked at. The one with the violation must do all that is recorded, and no more.
 func (p *player) environment(node int, b *baton) *environment {
 	// What it sends is noted by itself, and not for others.
-	net := &network{names: p.net.names, addresses: p.net.addresses, data: maps.Clone(p.net.data),
-		ordered: ordered(len(p.global))}
+	net := &network.Nodes{Names: p.net.Names, Addresses: p.net.Addresses, Data: maps.Clone(p.net.Data),
+		Ordered: ordered(len(p.global))}
 	if p.explored {
-		net.ordered = p.net.ordered
+		net.Ordered = p.net.Ordered
 	}
 	n := newEnvironment(net, node, p.global[node].Events, p.global.Arrivals(node))
 	n.later, n.goesOn, n.baton = node != p.judged, node != p.judged, b
@@ -116,7 +117,7 @@ func (p *player) run() ([]Played, *Parting, error) {
 	var failed error
 	for c := range all {
 		if err := all[c].err; err != nil {
-			failed = errors.Join(failed, fmt.Errorf("node %s: %w", p.net.names[c], err))
+			failed = errors.Join(failed, fmt.Errorf("node %s: %w", p.net.Names[c], err))
 		}
 	}
 	return all, b.parted, failed
@@ -136,7 +137,7 @@ func (p *player) play(node int, b *baton) Played {
 		if err == nil && log.Outcome != sut.Completed {
 			now = "ends: " + log.Outcome.String()
 		}
-		b.drop(Parting{n.net.names[node], made + 1, words(n.net, &script[made]), now})
+		b.drop(Parting{n.net.Names[node], made + 1, words(n.net, &script[made]), now})
 	}
 	if err != nil {
 		return Played{err: err}
@@ -170,7 +171,7 @@ func (p *player) show(race *sut.MemoryAccess) (*report.Counterexample, string, e
 	s.WantEnabled = true
 	log, err := worker.Run(s, p.environment(p.judged, nil))
 	if err != nil {
-		return nil, "", fmt.Errorf("node %s, again: %w", p.net.names[p.judged], err)
+		return nil, "", fmt.Errorf("node %s, again: %w", p.net.Names[p.judged], err)
 	}
 	var preempting []bool
 	for _, step := range translate.Steps(log.Events) {
@@ -179,12 +180,12 @@ func (p *player) show(race *sut.MemoryAccess) (*report.Counterexample, string, e
 	// The log is valid until the next run, and these are a copy.
 	events := narrate.WithoutEnabled(log.Events)
 	if log, err = worker.Run(p.shownOf(race), p.environment(p.judged, nil)); err != nil {
-		return nil, "", fmt.Errorf("node %s, again: %w", p.net.names[p.judged], err)
+		return nil, "", fmt.Errorf("node %s, again: %w", p.net.Names[p.judged], err)
 	}
 	// A log that is too long for what else could have been picked is another one.
 	if narrate.FirstDifference(events, log.Events) >= 0 {
 		preempting = nil
 	}
 	return narrate.Counterexample(program, log, nil, preempting),
-		p.net.names[p.judged] + "\n" + narrate.SignatureOf(program, log).Key, nil
+		p.net.Names[p.judged] + "\n" + narrate.SignatureOf(program, log).Key, nil
 }

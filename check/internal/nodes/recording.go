@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
@@ -14,14 +15,14 @@ import (
 )
 
 // recordedEvents are the events of a global skeleton as a file has them.
-func recordedEvents(g skeleton.Global, net *network) (list []report.NodeEvent) {
+func recordedEvents(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
 	numbers := map[skeleton.Name]int{}
 	for i, p := range course.Order(g) {
 		e := &g[p.Node].Events[p.At]
-		d := did(e)
+		d := network.Did(e)
 		numbers[e.Name] = i + 1
 		list = append(list, report.NodeEvent{
-			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.data[d],
+			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.Data[d],
 			Taken: d.Taken, End: d.End, Failed: d.Failed, Time: d.Time, Own: d.Own,
 			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
 		})
@@ -36,22 +37,22 @@ var kinds = map[string]model.Kind{"connect": model.Connect, "listen": model.List
 
 // skeletonOf is the inverse of recordedEvents. Hashes are made anew, of what the file has. Whatever
 // a file has that nodes do not do shows when they are run.
-func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[Event][]byte) {
+func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[network.Event][]byte) {
 	g := make(skeleton.Global, len(rec.Nodes))
-	data := map[Event][]byte{}
+	data := map[network.Event][]byte{}
 	type stream struct {
 		node int
 		conn string
 	}
-	sent, taken, open := map[stream]Hash{}, map[stream]int{}, map[stream]bool{}
+	sent, taken, open := map[stream]network.Hash{}, map[stream]int{}, map[stream]bool{}
 	listens := map[int][]*conn{} // by node
 	names := make([]skeleton.Name, len(rec.Events))
 	for i := range rec.Events {
 		r := &rec.Events[i]
 		c := r.Node - 1
 		at := stream{c, r.Conn}
-		label := Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken, End: r.End,
-			Failed: r.Failed, Time: r.Time, Own: r.Own}
+		label := network.Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken,
+			End: r.End, Failed: r.Failed, Time: r.Time, Own: r.Own}
 		switch label.Kind {
 		case model.Connect, model.Accept:
 			open[at] = true
@@ -59,7 +60,7 @@ func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[Event][]byte) 
 			taken[at] = max(taken[at], r.Taken)
 		case model.Send, model.Shutdown, model.Close:
 			h := sent[at]
-			h.add(append([]byte(r.Kind), r.Data...))
+			h.Add(append([]byte(r.Kind), r.Data...))
 			label.Sent = h
 			if r.Conn != "" { // each listener begins anew
 				sent[at] = h
@@ -70,7 +71,7 @@ func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[Event][]byte) 
 			data[label] = r.Data
 		}
 		e := skeleton.Event{Label: label, To: r.To - 1}
-		if isDoor(&e) && (label.Kind == model.Close || listensAgain(listens[c], r.Address)) {
+		if network.IsDoor(&e) && (label.Kind == model.Close || listensAgain(listens[c], r.Address)) {
 			e.To = skeleton.Everybody // as in an environment
 		}
 		if label.Kind == model.Listen {
@@ -81,7 +82,7 @@ func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[Event][]byte) 
 			e.Past = []skeleton.Name{{Component: c, N: e.N - 1}}
 		}
 		if label.Kind == model.Pass {
-			e.Tick = 1 + count(g[c].Events)
+			e.Tick = 1 + network.Ticks(g[c].Events)
 		}
 		if r.From > 0 {
 			e.From = names[r.From-1]
@@ -167,7 +168,7 @@ const maxTried = 500
 // looked for first that makes these. It is there: the skeleton was made by such executions.
 func (x recorder) record(f *finding) (*Violation, error) {
 	node := f.item.Component
-	v := &Violation{Node: x.net.names[node], Outcome: f.outcome,
+	v := &Violation{Node: x.net.Names[node], Outcome: f.outcome,
 		Events: steps(x.net, course.InOneOrder(f.global))}
 	courses, err := x.courses(f, v)
 	if err != nil {
@@ -231,7 +232,7 @@ func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, error) {
 			}
 		}
 		if k == nil {
-			v.Unrecorded = "node " + x.net.names[c] + " does not do again what it has done"
+			v.Unrecorded = "node " + x.net.Names[c] + " does not do again what it has done"
 			break
 		}
 		courses[c] = k
@@ -307,6 +308,6 @@ type Parting struct {
 
 // String says it in a line.
 func (p *Parting) String() string {
-	return fmt.Sprintf("node %s differs at its event %d; recorded: it %s; now: it %s", p.Node, p.Event,
+	return fmt.Sprintf("node %s parted at its event %d; recorded: it %s; now: it %s", p.Node, p.Event,
 		p.Recorded, p.Now)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -59,7 +60,7 @@ func Replay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecor
 	if r.Parted != nil || !judged.outcome.Violation() {
 		return r, nil
 	}
-	v := &Violation{Node: p.net.names[p.judged], Outcome: judged.outcome, Recording: rec,
+	v := &Violation{Node: p.net.Names[p.judged], Outcome: judged.outcome, Recording: rec,
 		Events: steps(p.net, p.global)}
 	v.Counterexample, v.signature, err = p.show(judged.race)
 	r.Violation = v
@@ -80,8 +81,8 @@ func inThese(changed []string) string {
 func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecording) (
 	p *player, closeAll func(), err error) {
 	p = &player{judged: rec.Violated - 1, programs: programs,
-		net: &network{addresses: map[string]int{}, ordered: ordered(len(rec.Nodes))}}
-	p.global, p.net.data = skeletonOf(rec)
+		net: &network.Nodes{Addresses: map[string]int{}, Ordered: ordered(len(rec.Nodes))}}
+	p.global, p.net.Data = skeletonOf(rec)
 	var unwatch []func() bool
 	closeAll = func() {
 		for i, w := range p.workers {
@@ -91,9 +92,9 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 	}
 	for i := range rec.Nodes {
 		n := &rec.Nodes[i]
-		p.net.names = append(p.net.names, n.Name)
+		p.net.Names = append(p.net.Names, n.Name)
 		if n.Listen != "" {
-			p.net.addresses[n.Listen] = i
+			p.net.Addresses[n.Listen] = i
 		}
 		s := sut.Schedule{Rounds: maxRounds, WantLeaks: n.Outcome == sut.Leaked.String()}
 		for _, c := range n.Schedule {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
@@ -134,15 +135,15 @@ func TestReplayOfOthers(t *testing.T) {
 		}, "", "panic", true},
 		{"sends something else", func(r *report.NodesRecording) {
 			r.Nodes[0].Build, r.Nodes[0].Args[1] = "other", "write z"
-		}, "node a differs at its event 2; recorded: it sends on a#1: \"x\"; now: it sends on a#1: \"z\"", "",
+		}, "node a parted at its event 2; recorded: it sends on a#1: \"x\"; now: it sends on a#1: \"z\"", "",
 			false},
 		{"does more", func(r *report.NodesRecording) {
 			r.Nodes[1].Build, r.Nodes[1].Args = "other", append(r.Nodes[1].Args[:3:3], "write z")
-		}, "node b differs at its event 4; recorded: it closes 127.0.0.1:7301; now: it sends on a#1: " +
+		}, "node b parted at its event 4; recorded: it closes 127.0.0.1:7301; now: it sends on a#1: " +
 			"\"z\"", "", false},
 		{"does less", func(r *report.NodesRecording) {
 			r.Nodes[0].Build, r.Nodes[0].Args = "other", nil
-		}, "node a differs at its event 1; recorded: it connects as a#1 to 127.0.0.1:7301; now: it does no " +
+		}, "node a parted at its event 1; recorded: it connects as a#1 to 127.0.0.1:7301; now: it does no " +
 			"more", "", false},
 		{"mended", func(r *report.NodesRecording) {
 			r.Nodes[1].Build, r.Nodes[1].Args[3] = "other", "not 5"
@@ -219,7 +220,7 @@ func TestUnrecorded(t *testing.T) {
 		other := (f.item.Component + 1) % len(f.global)
 		f.global[other].Events = append(slices.Clip(f.global[other].Events), skeleton.Event{
 			Name: skeleton.Name{Component: other, Stream: "x out", N: 1}, To: skeleton.Nobody,
-			Label: Event{Kind: model.Send, Conn: "x"}}) // no node does that
+			Label: network.Event{Kind: model.Send, Conn: "x"}}) // no node does that
 		got, err := recorder{x}.record(f)
 		if err != nil || got.Unrecorded == "" || got.Recording != nil {
 			t.Errorf("%s: %v, %q", name, err, got.Unrecorded)

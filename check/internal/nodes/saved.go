@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -28,8 +29,8 @@ type reported struct {
 type known struct {
 	Runs      int
 	Schedules map[string][]model.Action
-	Data      map[Event][]byte
-	Nobody    map[Stray]bool
+	Data      map[network.Event][]byte
+	Nobody    map[network.Stray]bool
 	Outcomes  []string
 	Never     string
 	Unknown   string
@@ -53,13 +54,16 @@ type savedState struct {
 	Known   known
 }
 
-func init() { gob.Register(Event{}) }
+// Runs that were saved have the name that the type had then.
+func init() {
+	gob.RegisterName("github.com/tandem-mc/tandem/check/internal/nodes.Event", network.Event{})
+}
 
 // encode returns what Config.Resume takes.
 func (x *explorer) encode() ([]byte, error) {
-	k := known{Runs: x.runs, Schedules: x.schedules, Data: x.net.data, Nobody: x.net.nobody,
+	k := known{Runs: x.runs, Schedules: x.schedules, Data: x.net.Data, Nobody: x.net.Nobody,
 		Outcomes: x.result.Outcomes, Unknown: x.unknown, Signatures: x.known,
-		Stuck: map[string][]savedFinding{}, Ordered: x.net.ordered}
+		Stuck: map[string][]savedFinding{}, Ordered: x.net.Ordered}
 	if x.never != nil {
 		k.Never = x.never.Error()
 	}
@@ -83,16 +87,16 @@ func (x *explorer) resume(data []byte) error {
 			"beginning", err)
 	}
 	k := s.Known
-	if x.net.ordered = k.Ordered; k.Ordered == nil {
-		x.net.ordered = ordered(len(x.config.Nodes))
+	if x.net.Ordered = k.Ordered; k.Ordered == nil {
+		x.net.Ordered = ordered(len(x.config.Nodes))
 	}
 	for _, r := range s.Reports {
 		x.report(r)
 	}
 	x.runs, x.result.Outcomes, x.unknown = k.Runs, k.Outcomes, k.Unknown
 	maps.Copy(x.schedules, k.Schedules)
-	maps.Copy(x.net.data, k.Data)
-	maps.Copy(x.net.nobody, k.Nobody)
+	maps.Copy(x.net.Data, k.Data)
+	maps.Copy(x.net.Nobody, k.Nobody)
 	maps.Copy(x.known, k.Signatures)
 	for key, list := range k.Stuck {
 		for _, f := range list {
@@ -172,7 +176,7 @@ func (x *explorer) save(m mark, last bool) {
 func (x *explorer) again(node int) {
 	// Events of the node have other names now, so no skeleton that has some of them is any use.
 	// What is known of the other nodes refers to these skeletons.
-	x.net.ordered[node] = true
+	x.net.Ordered[node] = true
 	x.system, x.reports = skeleton.New(len(x.config.Nodes)), nil
 	x.schedules, x.stuck, x.known = map[string][]model.Action{}, map[string][]*finding{}, map[string]bool{}
 	x.found, x.result.Outcomes, x.unknown, x.never = nil, nil, "", nil

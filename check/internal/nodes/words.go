@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
@@ -14,20 +15,20 @@ import (
 
 // steps are the events of all nodes, in an order that is possible. An advance of the clock is one
 // step.
-func steps(net *network, g skeleton.Global) (list []report.NodeStep) {
+func steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 	ticks := 0
 	for _, p := range course.Order(g) {
 		e := &g[p.Node].Events[p.At]
 		switch {
 		case e.Tick > ticks:
 			ticks = e.Tick
-			now := did(e).Time
+			now := network.Did(e).Time
 			list = append(list, report.NodeStep{What: "the time is " + clockText(now),
 				Kind: model.Pass.String(), Time: now})
 		case e.Tick == 0:
-			d := did(e)
-			list = append(list, report.NodeStep{Node: net.names[p.Node], What: words(net, e),
-				Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: string(net.data[d]),
+			d := network.Did(e)
+			list = append(list, report.NodeStep{Node: net.Names[p.Node], What: words(net, e),
+				Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: string(net.Data[d]),
 				Taken: d.Taken})
 		}
 	}
@@ -55,11 +56,11 @@ func clockText(now time.Duration) string {
 
 // words says what an event is. Data are cut, and may be of any kind: whoever prints the words
 // quotes what is not printable.
-func words(net *network, e *skeleton.Event) string {
-	d := did(e)
+func words(net *network.Nodes, e *skeleton.Event) string {
+	d := network.Did(e)
 	switch d.Kind {
 	case model.Send:
-		return fmt.Sprintf("sends on %s: %s", d.Conn, shown(net.data[d]))
+		return fmt.Sprintf("sends on %s: %s", d.Conn, shown(net.Data[d]))
 	case model.Receive:
 		if d.End {
 			return "finds the end of " + d.Conn
@@ -82,7 +83,7 @@ func words(net *network, e *skeleton.Event) string {
 			return "loses " + d.Conn + ", a fault of the network"
 		}
 	case model.Broken:
-		return "finds " + d.Conn + " reset by " + net.names[e.From.Component]
+		return "finds " + d.Conn + " reset by " + net.Names[e.From.Component]
 	case model.Pass:
 		return "has the time " + clockText(d.Time)
 	}

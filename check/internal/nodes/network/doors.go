@@ -1,4 +1,4 @@
-package nodes
+package network
 
 import (
 	"cmp"
@@ -18,19 +18,19 @@ import (
 // Who knows that a listener is closed cannot connect to it. It knows that by what it has received
 // from whoever knew it, by a connect that was refused, and by the clock.
 
-// isDoor says whether an event is what a node does with a listener. Such an event is found out by
+// IsDoor says whether an event is what a node does with a listener. Such an event is found out by
 // others, and does not arrive.
-func isDoor(e *skeleton.Event) bool {
-	d := did(e)
+func IsDoor(e *skeleton.Event) bool {
+	d := Did(e)
 	return d.Conn == "" && (d.Kind == model.Close || d.Kind == model.Listen)
 }
 
-// doorsAt lists what is known to others of listeners of a node that an address reaches, in order:
+// DoorsAt lists what is known to others of listeners of a node that an address reaches, in order:
 // that one was closed, and that the node listens again.
-func doorsAt(arrivals []skeleton.Arrival, node int, address string) (list []*skeleton.Arrival) {
+func DoorsAt(arrivals []skeleton.Arrival, node int, address string) (list []*skeleton.Arrival) {
 	for i := range arrivals {
 		a := &arrivals[i]
-		if isDoor(&a.Send) && a.Send.Component == node && reaches(did(&a.Send).Address, address) {
+		if IsDoor(&a.Send) && a.Send.Component == node && Reaches(Did(&a.Send).Address, address) {
 			list = append(list, a)
 		}
 	}
@@ -38,10 +38,10 @@ func doorsAt(arrivals []skeleton.Arrival, node int, address string) (list []*ske
 	return list
 }
 
-// tells says whether a node that has made an event knows of a listener what has arrived by that.
-func tells(e *skeleton.Event, arrivals []skeleton.Arrival, a *skeleton.Arrival,
+// Tells says whether a node that has made an event knows of a listener what has arrived by that.
+func Tells(e *skeleton.Event, arrivals []skeleton.Arrival, a *skeleton.Arrival,
 	events []skeleton.Event) bool {
-	if e.Tick > 0 && e.Tick > epoch(events, a) || e.From == a.Send.Name {
+	if e.Tick > 0 && e.Tick > Epoch(events, a) || e.From == a.Send.Name {
 		return true
 	}
 	return e.From.N > 0 && slices.ContainsFunc(arrivals, func(b skeleton.Arrival) bool {
@@ -49,59 +49,51 @@ func tells(e *skeleton.Event, arrivals []skeleton.Arrival, a *skeleton.Arrival,
 	})
 }
 
-// isKnown is tells of any event of a node.
-func isKnown(a *skeleton.Arrival, arrivals []skeleton.Arrival, events []skeleton.Event) bool {
+// IsKnown is Tells of any event of a node.
+func IsKnown(a *skeleton.Arrival, arrivals []skeleton.Arrival, events []skeleton.Event) bool {
 	return slices.ContainsFunc(events, func(e skeleton.Event) bool {
-		return tells(&e, arrivals, a, events)
+		return Tells(&e, arrivals, a, events)
 	})
 }
 
-// connects is the event of a connect, after the last of these that was before it; nil: none was.
-func connects(id, address string, to int, last *skeleton.Arrival) skeleton.Event {
+// Connects is the event of a connect, after the last of these that was before it; nil: none was.
+func Connects(id, address string, to int, last *skeleton.Arrival) skeleton.Event {
 	e := skeleton.Event{Label: Event{Kind: model.Connect, Conn: id, Address: address}, To: to}
 	if last == nil {
 		return e
 	}
 	e.From, e.Got = last.Send.Name, last.Send.Label
-	if did(&last.Send).Kind == model.Close {
+	if Did(&last.Send).Kind == model.Close {
 		e.Label, e.To = Event{Kind: model.Connect, Conn: id, Address: address, Failed: true}, skeleton.Nobody
 	}
 	return e
 }
 
-// listensAgain says whether a node has had a listener where one at an address is now.
-func listensAgain(conns []*conn, address string) bool {
-	return slices.ContainsFunc(conns, func(c *conn) bool {
-		return c.id == "" && overlap(c.address, address)
-	})
+// Overlap says whether connects can come to either of two listeners.
+func Overlap(a, b string) bool { return Reaches(a, b) || Reaches(b, a) }
+
+// CompareConnects puts connects into an order that does not depend on when they arrive.
+func CompareConnects(a, b *skeleton.Event) int {
+	return cmp.Or(cmp.Compare(a.Component, b.Component), CompareNames(a.Name, b.Name))
 }
 
-// overlap says whether connects can come to either of two listeners.
-func overlap(a, b string) bool { return reaches(a, b) || reaches(b, a) }
-
-// compareConnects puts connects into an order that does not depend on when they arrive.
-func compareConnects(a, b *skeleton.Event) int {
-	return cmp.Or(cmp.Compare(a.Component, b.Component), compareNames(a.Name, b.Name))
+// ComesTo says whether a send is a connect that comes to the listener at an address which is there
+// since again, and to no later or earlier one.
+func ComesTo(address string, again skeleton.Name, send *skeleton.Event) bool {
+	return Did(send).Kind == model.Connect && Reaches(address, Did(send).Address) && again == send.From
 }
 
-// comesTo says whether a send is a connect that comes to this listener, and no later or earlier
-// one.
-func comesTo(c *conn, send *skeleton.Event) bool {
-	return c.id == "" && did(send).Kind == model.Connect && reaches(c.address, did(send).Address) &&
-		c.again == send.From
-}
-
-// otherDoors lists the branches of a node in which a connect comes at another time: before or
+// OtherDoors lists the branches of a node in which a connect comes at another time: before or
 // after the close of a listener, or after the node listens again. The node takes either.
-func otherDoors(net *network, item skeleton.Item) (list []skeleton.Branch) {
+func OtherDoors(net *Nodes, item skeleton.Item) (list []skeleton.Branch) {
 	script := item.Local.Events
 	for k := range script {
-		e, now := &script[k], did(&script[k])
+		e, now := &script[k], Did(&script[k])
 		if now.Kind != model.Connect {
 			continue
 		}
-		to := net.addresses[now.Address]
-		known := doorsAt(item.Arrivals, to, now.Address)
+		to := net.Addresses[now.Address]
+		known := DoorsAt(item.Arrivals, to, now.Address)
 		for i := range len(known) + 1 { // so many are before it
 			var last *skeleton.Arrival
 			var after, from = []skeleton.Name(nil), skeleton.Name{}
@@ -110,10 +102,10 @@ func otherDoors(net *network, item skeleton.Item) (list []skeleton.Branch) {
 				after, from = last.After, last.Send.Name
 			}
 			before := withoutKnowing(script, e, item.Arrivals, known[i:])
-			if from == e.From || !happened(e.Past, before) || !happened(after, before) {
+			if from == e.From || !Happened(e.Past, before) || !Happened(after, before) {
 				continue
 			}
-			event := connects(now.Conn, now.Address, to, last)
+			event := Connects(now.Conn, now.Address, to, last)
 			event.Name, event.Past = e.Name, e.Past
 			list = append(list, skeleton.Branch{Component: item.Component, Before: before, Event: &event})
 		}
@@ -126,11 +118,11 @@ func otherDoors(net *network, item skeleton.Item) (list []skeleton.Branch) {
 func withoutKnowing(script []skeleton.Event, e *skeleton.Event, arrivals []skeleton.Arrival,
 	unknown []*skeleton.Arrival) (list []skeleton.Event) {
 	var left []*skeleton.Event
-	before := notAfter(script, e)
+	before := NotAfter(script, e)
 	for i := range before {
 		f := &before[i]
 		if slices.ContainsFunc(unknown, func(a *skeleton.Arrival) bool {
-			return tells(f, arrivals, a, script)
+			return Tells(f, arrivals, a, script)
 		}) {
 			left = append(left, f)
 		}
@@ -142,7 +134,7 @@ func withoutKnowing(script []skeleton.Event, e *skeleton.Event, arrivals []skele
 	})
 }
 
-// withResets is a prefix in which every close of a listener resets the connections that wait
+// WithResets is a prefix in which every close of a listener resets the connections that wait
 // there.
 //
 // A connect that succeeds is before the close of its listener, and nothing is known to be before
@@ -150,9 +142,9 @@ func withoutKnowing(script []skeleton.Event, e *skeleton.Event, arrivals []skele
 // skeleton, the other node may do things after the close that are not after the connect. If all
 // its events are in one order, the reset is the next one after the close, and what was there goes,
 // with all that came of it.
-func withResets(net *network, g skeleton.Global) skeleton.Global {
+func WithResets(net *Nodes, g skeleton.Global) skeleton.Global {
 	for c := 0; c < len(g); c++ {
-		if !net.ordered[c] {
+		if !net.Ordered[c] {
 			continue
 		}
 		if k := missesReset(g[c].Events, g.Arrivals(c)); k >= 0 {
@@ -168,8 +160,8 @@ func withResets(net *network, g skeleton.Global) skeleton.Global {
 func missesReset(events []skeleton.Event, arrivals []skeleton.Arrival) int {
 	again := map[string]skeleton.Name{} // the last listen that others can find out, by address
 	for k := range events {
-		e, d := &events[k], did(&events[k])
-		if !isDoor(e) {
+		e, d := &events[k], Did(&events[k])
+		if !IsDoor(e) {
 			continue
 		}
 		if d.Kind == model.Listen {
@@ -178,15 +170,15 @@ func missesReset(events []skeleton.Event, arrivals []skeleton.Arrival) int {
 			}
 			continue
 		}
-		l := &conn{address: d.Address, again: again[d.Address]}
 		var waiting []*skeleton.Event
 		for i := range arrivals {
 			a := &arrivals[i]
-			if comesTo(l, &a.Send) && happened(a.After, events[:k]) && !takes(events[:k], a.Send.Name) {
+			if ComesTo(d.Address, again[d.Address], &a.Send) &&
+				Happened(a.After, events[:k]) && !Takes(events[:k], a.Send.Name) {
 				waiting = append(waiting, &a.Send)
 			}
 		}
-		slices.SortFunc(waiting, compareConnects)
+		slices.SortFunc(waiting, CompareConnects)
 		for i, w := range waiting {
 			if k+1+i < len(events) && events[k+1+i].From != w.Name {
 				return k

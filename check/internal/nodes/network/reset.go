@@ -1,0 +1,143 @@
+package network
+
+import (
+	"slices"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// A connection is reset where one node closes it and the other one has sent more than was read, or
+// sends more later (RFC 9293, section 3.10.7; RFC 1122, section 4.2.2.13). So is one that was never
+// accepted. What had been sent by whoever has closed it can still be read after that, as on Linux.
+// Then reads fail, and so do writes.
+//
+// A reset is an event of the node to which it comes, since writes notice it, and have no event if
+// they fail. It takes something from the close. If what was not read comes there after the close,
+// the node has first got the end of the stream: Event.End.
+
+// Unread says whether a node sends more in these events, on the connection of a close, than was
+// read before the close.
+func Unread(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
+	closed, sum := Did(&a.Send), 0
+	for i := range events {
+		if e := Did(&events[i]); e.Kind == model.Send && e.Conn == closed.Conn {
+			sum += len(net.Data[e])
+		}
+	}
+	return sum > closed.Taken
+}
+
+// arrivedUnread is Unread of what must have arrived before the close, since the clock has advanced
+// in between.
+func arrivedUnread(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
+	last := Epoch(events, a)
+	later := slices.IndexFunc(events, func(e skeleton.Event) bool { return e.Tick >= last })
+	return last > 0 && Unread(net, events[:later], a)
+}
+
+// NeverEnds says whether a close comes as a reset in any case, after these events: the node does
+// not get the end of the stream.
+func NeverEnds(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
+	sent := Did(&a.Send)
+	return sent.Kind == model.Close && (sent.Unaccepted || arrivedUnread(net, events, a))
+}
+
+// Resets lists the branches in which a reset comes to a node earlier than it does in the script.
+//
+// It changes only what a write comes to, or what is found in place of the end of the stream. So it
+// need not come anywhere else than just before one of these: until then the node does the same.
+// Only where nobody ever finds the end of the stream, it may come at any place.
+func Resets(net *Nodes, item skeleton.Item) (list []skeleton.Branch) {
+	script := item.Local.Events
+	for i := range item.Arrivals {
+		a := &item.Arrivals[i]
+		if closed := Did(&a.Send); closed.Kind != model.Close || closed.Conn == "" {
+			continue
+		}
+		for k := range script {
+			for _, end := range []bool{false, true} {
+				if affects(net, &script[k], a, end, script[:k]) &&
+					mayBreak(net, script[:k], item.Arrivals, a, end) {
+					e := broken(item.Component, k, a, end)
+					list = append(list,
+						skeleton.Branch{Component: item.Component, Before: script[:k], Event: &e})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// affects says whether an event, which comes after some others, is another one after a reset.
+func affects(net *Nodes, e *skeleton.Event, a *skeleton.Arrival, end bool,
+	before []skeleton.Event) bool {
+	d, closed := Did(e), Did(&a.Send)
+	switch {
+	case NeverEnds(net, before, a):
+		return true
+	case d.Conn != closed.Conn:
+		return false
+	}
+	return d.Kind == model.Send || !end && d.Kind == model.Receive && d.End
+}
+
+// broken is the event of a reset after k others of a node.
+func broken(node, k int, a *skeleton.Arrival, end bool) skeleton.Event {
+	e := skeleton.Event{Label: Event{Kind: model.Broken, Conn: Did(&a.Send).Conn, End: end},
+		To: skeleton.Nobody, From: a.Send.Name, Got: a.Send.Label}
+	if e.Component, e.N = node, k+1; k > 0 {
+		e.Past = []skeleton.Name{{Component: node, N: k}}
+	}
+	return e
+}
+
+// mayBreak says whether a reset can come after some events of a node: with end, after the end of
+// the stream.
+//
+// Without, what was not read must have come before the close. It cannot if the node had noticed the
+// close by then. With it, the end must be there before something else happens, since both cannot
+// come at once.
+func mayBreak(net *Nodes, before []skeleton.Event, arrivals []skeleton.Arrival, a *skeleton.Arrival,
+	end bool) bool {
+	closed := Did(&a.Send)
+	opened, ended := false, false
+	for i := range before {
+		e := Did(&before[i])
+		if e.Conn != closed.Conn {
+			continue
+		}
+		switch e.Kind {
+		case model.Connect, model.Accept:
+			opened = true
+		case model.Broken, model.Close:
+			return false
+		case model.Receive:
+			ended = ended || e.End
+		}
+	}
+	k := len(before)
+	switch {
+	case !opened || !Happened(a.After, before):
+		return false
+	case closed.Unaccepted:
+		return !end
+	case end:
+		return (ended || k > 0 && Happened(a.After, before[:k-1])) && Unread(net, before, a) &&
+			!arrivedUnread(net, before, a)
+	}
+	noticed := slices.IndexFunc(before, func(e skeleton.Event) bool {
+		return comesAfter(arrivals, e.From, &a.Send) || e.Tick > Epoch(before, a)
+	})
+	if noticed < 0 {
+		noticed = k
+	}
+	return !ended && Unread(net, before[:noticed], a)
+}
+
+// comesAfter says whether what was received is a send, or comes after that at the other node.
+func comesAfter(arrivals []skeleton.Arrival, received skeleton.Name, send *skeleton.Event) bool {
+	i := slices.IndexFunc(arrivals, func(a skeleton.Arrival) bool { return a.Send.Name == received })
+	return i >= 0 && received.Component == send.Component &&
+		(received == send.Name || skeleton.Precedes(send, &arrivals[i].Send))
+}
