@@ -95,6 +95,9 @@ type tandemPeerTimes struct {
 	most  uint64            // ns until the program's next timer; 0: there is none
 	asked bool              // nothing comes from the peers before the program's clock advances
 	idle  bool              // nor after that
+	// near: the program's next timer is due so soon that it is due when time has passed, and there
+	// is no tick for it.
+	near bool
 	// With the program's next timer one of the peers is due: which is first is a choice.
 	tie bool
 }
@@ -126,6 +129,7 @@ func tandemPeersTurn(pp *p, when int64) bool {
 	if when != 0 {
 		most = uint64(max(when-tandem.now, passOnce+1))
 	}
+	tandemPeerTime.near = when != 0 && when-tandem.now <= passOnce
 	tandemCountStep()
 	tandem.step = tandem.sh.records
 	r := record{kind: recordTick, op: opTick, number: tickAsk, a: uint64(tandem.now - tandemEpoch)}
@@ -184,6 +188,9 @@ func tandemTimePassed(most uint64) {
 		return
 	}
 	tandem.now += int64(passed)
+	if s.near { // the timer fires now, and nothing is known of the time after that
+		s.asked = false
+	}
 	tandemRecord(record{kind: recordTick, op: opPass, number: tickWithin,
 		a: uint64(tandem.now - tandemEpoch)})
 }

@@ -68,6 +68,13 @@ func follow(steps []string) {
 			if got := whatRead(conn); got == with {
 				panic("the read: " + got)
 			}
+		case "not-by": // so many seconds: what a read comes to
+			got, after, _ := strings.Cut(with, " ")
+			conn.SetReadDeadline(time.Now().Add(seconds(after)))
+			if what := whatRead(conn); what == got {
+				panic("the read: " + got)
+			}
+			conn.SetReadDeadline(time.Time{})
 		case "expect": // or leave it at that
 			if whatRead(conn) != with {
 				return
@@ -111,6 +118,8 @@ func whatRead(conn net.Conn) string {
 		return "end"
 	case errors.Is(err, syscall.ECONNRESET):
 		return "reset"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "late"
 	}
 	panic(err)
 }
