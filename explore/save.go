@@ -8,7 +8,7 @@ import (
 )
 
 // stateVersion is that of the format of Save. States of other versions are refused.
-const stateVersion = 9
+const stateVersion = 10
 
 // Save returns the state of a search, from which Resume can go on, in this process
 // or another one: what is left to do, and the counts. It may be called at any time;

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,8 @@ const savedProgram = "main: go p; go q; lock m; store x 1; unlock m; choose r0 2
 	"p: lock m; load r0 x; unlock m; recv r1 b1\n" +
 	"q: store x 2; add w 1; done w; wait w; load r2 x"
 
+var updateStates = flag.Bool("update-states", false, "write testdata/states, for another stateVersion")
+
 // TestSavedStates: states that an earlier release saved after so many executions are read, are
 // written as they were, and lead through the same executions as a search that was not saved. Who
 // changes the format changes stateVersion, and these files.
@@ -25,6 +28,9 @@ func TestSavedStates(t *testing.T) {
 		for _, executions := range []int{0, 3, 17} {
 			t.Run(fmt.Sprint(name, "/", executions), func(t *testing.T) {
 				path := filepath.Join("testdata", "states", fmt.Sprintf("%s-%d.state", name, executions))
+				if *updateStates {
+					saveAfter(t, newSearch(), executions, path)
+				}
 				state, err := os.ReadFile(path)
 				if err != nil {
 					t.Fatal(err)
@@ -47,5 +53,27 @@ func TestSavedStates(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// saveAfter saves the state of a search after so many executions in a file.
+func saveAfter(t *testing.T, s *Search, executions int, path string) {
+	t.Helper()
+	p := testkit.ParseProgram(savedProgram)
+	for range executions {
+		schedule, more := s.Next()
+		if !more {
+			t.Fatalf("the search has fewer than %d executions", executions)
+		}
+		if err := s.Report(testkit.Run(p, schedule, 0).Log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state, err := s.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, state, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

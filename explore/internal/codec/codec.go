@@ -9,9 +9,11 @@ import (
 // Encoder writes the state of a search. Numbers are varints; names of goroutines
 // and objects are written once, and then numbered.
 type Encoder struct {
-	Data  []byte
-	ids   map[uint64]int
-	Ended bool // nothing is left to do
+	Data    []byte
+	ids     map[uint64]int
+	records map[string]int // by their bytes
+	seen    map[any]int    // by where they are
+	Ended   bool           // nothing is left to do
 }
 
 // Number writes a number.
@@ -57,12 +59,38 @@ func (e *Encoder) ID(id uint64) {
 	}
 }
 
+// Record writes what is often the same as something before: its number, and what it is if that is
+// new. Write writes what it is. Nobody changes it while the encoder is used.
+func Record[T any](e *Encoder, v *T, write func(*Encoder, *T)) {
+	if number, known := e.seen[v]; known {
+		e.Number(uint64(number))
+		return
+	}
+	if e.seen == nil {
+		e.seen, e.records = map[any]int{}, map[string]int{}
+	}
+	start := len(e.Data)
+	e.Number(uint64(len(e.records)))
+	body := len(e.Data)
+	write(e, v)
+	number, known := e.records[string(e.Data[body:])]
+	if known {
+		e.Data = e.Data[:start]
+		e.Number(uint64(number))
+	} else {
+		number = len(e.records)
+		e.records[string(e.Data[body:])] = number
+	}
+	e.seen[v] = number
+}
+
 // Decoder reads what an encoder has written. What it cannot read it notes as the problem,
 // the first one, and from then on reads zeros. It never takes more memory than in
 // proportion to the data.
 type Decoder struct {
 	Data    []byte
 	ids     []uint64
+	records []any
 	Problem string
 }
 
@@ -147,4 +175,21 @@ func (d *Decoder) ID() uint64 {
 	}
 	d.Fail("it is damaged: a name is used before it is given")
 	return 0
+}
+
+// ReadRecord reads what Record wrote. Read reads one that is new. Who gets one that is not shares it.
+func ReadRecord[T any](d *Decoder, read func(*Decoder) T) T {
+	n := d.Number()
+	if n == uint64(len(d.records)) {
+		v := read(d)
+		d.records = append(d.records, v)
+		return v
+	}
+	if n < uint64(len(d.records)) {
+		if v, same := d.records[n].(T); same {
+			return v
+		}
+	}
+	d.Fail("it is damaged: something is used before it is given")
+	return read(d) // zeros
 }

@@ -104,6 +104,46 @@ func TestNamesAreWrittenOnce(t *testing.T) {
 	}
 }
 
+// TestRecordsAreWrittenOnce: what is the same is written once, wherever it is in memory, and who
+// reads it gets one for all.
+func TestRecordsAreWrittenOnce(t *testing.T) {
+	type pair struct{ id, count uint64 }
+	write := func(e *Encoder, p *pair) { e.ID(p.id); e.Number(p.count) }
+	read := func(d *Decoder) *pair { return &pair{d.ID(), d.Number()} }
+	one, same, other := &pair{7, 300}, &pair{7, 300}, &pair{7, 301}
+	e := &Encoder{}
+	for _, p := range []*pair{one, same, other, same, one, other} {
+		Record(e, p, write)
+	}
+	// A name takes nine bytes at first, and what was written with it is written once without.
+	if want := (1 + 9 + 2) + (1 + 1 + 2) + (1 + 1 + 2) + 3; len(e.Data) != want {
+		t.Errorf("six records of three kinds take %d bytes, want %d", len(e.Data), want)
+	}
+	d := &Decoder{Data: e.Data}
+	var list []*pair
+	for range 6 {
+		list = append(list, ReadRecord(d, read))
+	}
+	if *list[0] != *one || *list[1] != *one || *list[2] != *other || d.Problem != "" || len(d.Data) > 0 {
+		t.Errorf("they are read as %+v %+v %+v: %q", list[0], list[1], list[2], d.Problem)
+	}
+	if list[3] != list[1] || list[4] != list[0] || list[5] != list[2] {
+		t.Error("records that are the same are read as several")
+	}
+	for name, data := range map[string][]byte{"not given": {1, 0, 0}, "of another kind": append(e.Data, 0)} {
+		d := &Decoder{Data: data}
+		if name == "of another kind" {
+			for range 6 {
+				ReadRecord(d, read)
+			}
+		}
+		ReadRecord(d, func(d *Decoder) *Decoder { d.Number(); return d })
+		if !strings.Contains(d.Problem, "used before it is given") {
+			t.Errorf("%s: %q", name, d.Problem)
+		}
+	}
+}
+
 // TestDamaged: what cannot be read is a problem, the first one, and then all that is read is zero.
 func TestDamaged(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -73,7 +73,7 @@ func readExported(from *codec.Decoder, last int) exportedReversal {
 	}
 	for range from.Length() {
 		s := wakeup.DecodeStep(from)
-		x.steps, x.marks = append(x.steps, &s), append(x.marks, trace.Marks(from.Bytes(1)[0]))
+		x.steps, x.marks = append(x.steps, s), append(x.marks, trace.Marks(from.Bytes(1)[0]))
 		c := wakeup.Stamp{Goroutine: int32(from.Count(core.MaxTransitions)),
 			Ordinal: int32(from.Count(core.MaxTransitions))}
 		if from.Truth() {

@@ -39,8 +39,10 @@ func EncodeBranch(e *codec.Encoder, b *Branch) {
 	EncodeTree(e, &last.Below)
 }
 
-// EncodeStep writes a step.
-func EncodeStep(e *codec.Encoder, s *trace.Step) {
+// EncodeStep writes a step. Sequences of steps are many, and most have steps of others.
+func EncodeStep(e *codec.Encoder, s *trace.Step) { codec.Record(e, s, encodeStep) }
+
+func encodeStep(e *codec.Encoder, s *trace.Step) {
 	core.EncodeAction(e, s.Action)
 	core.EncodeAccesses(e, s.Accesses)
 	e.Data = append(e.Data, byte(s.Marks))
@@ -78,19 +80,19 @@ func DecodeBranch(d *codec.Decoder, level int) *Branch {
 	if level > maxLevels {
 		d.Fail("it is damaged: what is to do branches at more than %d levels", maxLevels)
 	}
-	first := DecodeStep(d)
-	b := &Branch{Steps: []*trace.Step{&first}}
+	b := &Branch{Steps: []*trace.Step{DecodeStep(d)}}
 	for range d.Length() {
-		next := DecodeStep(d)
-		b.Steps = append(b.Steps, &next)
+		b.Steps = append(b.Steps, DecodeStep(d))
 	}
 	b.Below = DecodeTree(d, level)
 	return b
 }
 
-// DecodeStep reads what EncodeStep wrote.
-func DecodeStep(d *codec.Decoder) trace.Step {
-	s := trace.Step{Action: core.DecodeAction(d), Accesses: core.DecodeAccesses(d),
+// DecodeStep reads what EncodeStep wrote. Others may have the same step, so nobody is to change it.
+func DecodeStep(d *codec.Decoder) *trace.Step { return codec.ReadRecord(d, decodeStep) }
+
+func decodeStep(d *codec.Decoder) *trace.Step {
+	s := &trace.Step{Action: core.DecodeAction(d), Accesses: core.DecodeAccesses(d),
 		Marks: trace.Marks(d.Bytes(1)[0])}
 	if s.Marks >= trace.AllMarks {
 		d.Fail("it is damaged: a step to do has the unknown marks %#x", s.Marks)
@@ -101,7 +103,7 @@ func DecodeStep(d *codec.Decoder) trace.Step {
 func decodeReversal(d *codec.Decoder) *Reversal {
 	r := &Reversal{Whole: d.Truth()}
 	for i := range d.Length() {
-		r.Steps = append(r.Steps, DecodeStep(d))
+		r.Steps = append(r.Steps, *DecodeStep(d))
 		var before []int
 		for range d.Length() {
 			j := d.Count(uint64(i))
