@@ -46,6 +46,7 @@ type connection struct {
 	objects jetstream.ObjectStore
 	// since is when the connection was made, or made again, in Unix nanoseconds.
 	since  atomic.Int64
+	away   atomic.Int64  // since when it is broken, in Unix nanoseconds; 0: it is not
 	again  chan struct{} // has something when the connection was made again
 	closed chan struct{} // closed when it will not be made again
 }
@@ -80,12 +81,14 @@ func (c *connection) dial() error {
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2), nats.ReconnectWait(beat / 2),
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // each call has its own error
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			c.away.Store(time.Now().UnixNano())
 			if err != nil {
 				c.say("the NATS server is gone (%v): trying again", err)
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			c.since.Store(time.Now().UnixNano())
+			c.away.Store(0)
 			c.say("the NATS server is there again")
 			select {
 			case c.again <- struct{}{}:

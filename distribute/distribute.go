@@ -86,6 +86,8 @@ type Run struct {
 	Identity Identity        `json:"identity"`
 	Program  string          `json:"program"` // hash of the executable that is checked
 	Setup    json.RawMessage `json:"setup"`   // for who explores
+	// Embedded says that the server ends with the run.
+	Embedded bool `json:"embedded"`
 }
 
 // Progress is what a leader tells of its run.
@@ -145,4 +147,5 @@ const (
 	stopGrace    = 2 * time.Second  // for a worker to end a part that is wanted
 	lost         = 15 * time.Second // after which a part that no worker speaks of is lost
 	pingInterval = 5 * time.Second
+	awayMost     = 2 * time.Minute // after which a server that ends with its run does not come back
 )

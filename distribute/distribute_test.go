@@ -384,8 +384,19 @@ func TestServerEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := recruit(t, l.URL(), 2, nil)
+	// One of them explores a part that would take for ever.
+	begun := make(chan struct{})
+	c := recruit(t, l.URL(), 2, func(_ []byte, stop func() bool) {
+		close(begun) // once
+		testkit.Await(t, "the part is to end", stop)
+	})
 	c.await(l, 2)
+	exploring, stop := context.WithCancel(t.Context())
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	defer stop()
+	busy.Go(func() { _, _ = l.Explore(exploring, []byte("one"), nil) })
+	<-begun
 	l.Close()
 	ended := make(chan struct{})
 	go func() { c.busy.Wait(); close(ended) }()
@@ -396,5 +407,38 @@ func TestServerEnds(t *testing.T) {
 	}
 	if !c.said.has("server has ended") {
 		t.Errorf("they have said %q", c.said.list)
+	}
+}
+
+// TestServerGone: a server in a leader that was killed does not say that it ends.
+func TestServerGone(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for name, c := range map[string]struct {
+		embedded bool
+		away     time.Duration
+		ends     bool
+	}{
+		"there":     {true, 0, false},
+		"away":      {true, awayMost - time.Second, false},
+		"gone":      {true, awayMost, true},
+		"elsewhere": {false, time.Hour, false},
+	} {
+		w := &worker{connection: &connection{url: "nats://tandem:secret@127.0.0.1:4222"}}
+		ctx, end := context.WithCancelCause(t.Context())
+		w.end = end
+		w.embedded.Store(c.embedded)
+		if c.away > 0 {
+			w.away.Store(now.Add(-c.away).UnixNano())
+		}
+		w.miss(now)
+		cause := context.Cause(ctx)
+		if (cause != nil) != c.ends || cause != nil && !errors.Is(cause, errAway) {
+			t.Errorf("%s: the worker ends with %v", name, cause)
+		}
+		if cause != nil && strings.Contains(cause.Error(), "secret") {
+			t.Errorf("%s: the error shows a password: %v", name, cause)
+		}
+		end(nil)
 	}
 }

@@ -54,7 +54,7 @@ func Lead(ctx context.Context, o Options, run Run, program string) (*Leader, err
 	if err != nil {
 		return nil, err
 	}
-	run.ID = rand.Text()[:12]
+	run.ID, run.Embedded = rand.Text()[:12], c.own != nil
 	l := &Leader{connection: c, run: run, program: program, began: time.Now(), open: map[uint64]*givenPart{},
 		workers: map[string]time.Time{}, refused: map[string]bool{}}
 	l.ctx, l.end = context.WithCancel(ctx)

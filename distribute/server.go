@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -70,11 +71,20 @@ func startServer(address, dir string, limit int64, l Login) (*ownServer, error) 
 	return s, nil
 }
 
+// leaveLook is how often it is looked whether all have left.
+const leaveLook = 5 * time.Millisecond
+
 // connects has a client connect to the server within the process.
 func (s *ownServer) connects() nats.Option { return nats.InProcessServer(s.server) }
 
-// stop ends the server, and removes what it has stored.
+// stop ends the server, and removes what it has stored. Workers that were told go by themselves.
 func (s *ownServer) stop() {
+	// What a client was sent right before the end may not reach it, so they have a moment to leave.
+	look := time.NewTicker(leaveLook)
+	defer look.Stop()
+	for end := time.Now().Add(stopGrace); s.server.NumClients() > 0 && time.Now().Before(end); {
+		<-look.C
+	}
 	// Files are removed when nobody writes to them any more.
 	s.server.Shutdown()
 	s.server.WaitForShutdown()

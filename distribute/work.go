@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -26,17 +27,22 @@ type worker struct {
 	start Start
 	own   Identity
 	news  chan struct{} // has something when a run has begun or ended
-	bye   chan struct{} // has something when the server is to end
+	end   context.CancelCauseFunc
 
 	mu     sync.Mutex // guards what follows
 	state  Worker
 	before int             // executions at the last sign of life
 	ended  map[uint64]bool // parts that are to end, or not to begin
+
+	embedded atomic.Bool // the server of the last run ends with it
 }
 
-// Work explores parts of the runs that are led at a server, until the context ends. It needs
-// neither the source of the program nor Go. An error is one that would come again: another build,
-// or no server.
+// errBye is why a worker ends whose server has ended with its run.
+var errBye = errors.New("the server has ended with its check")
+
+// Work explores parts of the runs that are led at a server, until the context ends, or the server
+// ends with its run. It needs neither the source of the program nor Go. An error is one that would
+// come again: another build, or no server.
 func Work(ctx context.Context, o Options, own Identity, start Start) error {
 	if strings.HasPrefix(o.URL, Embedded) {
 		return errors.New("a worker needs the URL that tandem check --distribute has shown")
@@ -51,28 +57,49 @@ func Work(ctx context.Context, o Options, own Identity, start Start) error {
 	}
 	host, _ := os.Hostname()
 	w := &worker{connection: c, start: start, own: own, state: Worker{ID: rand.Text()[:8], Host: host},
-		news: make(chan struct{}, 1), bye: make(chan struct{}, 1)}
-	// A channel has room for one message: who looks sees that there was one or more.
-	for subject, told := range map[string][]chan struct{}{
-		newsSubject: {w.news}, byeSubject: {w.bye, w.news}} {
-		if _, err := c.nats.Subscribe(subject, func(*nats.Msg) {
-			for _, c := range told {
-				select {
-				case c <- struct{}{}:
-				default: // nobody has looked since the last time
-				}
+		news: make(chan struct{}, 1)}
+	ctx, w.end = context.WithCancelCause(ctx)
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	defer w.end(nil)
+	for subject, told := range map[string]func(){
+		// There is room for one message: who looks sees that there was one or more.
+		newsSubject: func() {
+			select {
+			case w.news <- struct{}{}:
+			default: // nobody has looked since the last time
 			}
-		}); err != nil {
+		},
+		byeSubject: func() { w.end(errBye) },
+	} {
+		if _, err := c.nats.Subscribe(subject, func(*nats.Msg) { told() }); err != nil {
 			return err
 		}
 	}
-	ctx, end := context.WithCancel(ctx)
-	var busy sync.WaitGroup
-	defer busy.Wait()
-	defer end()
 	busy.Go(func() { w.tellAlways(ctx) })
 	w.say("waiting for a check at %s", withoutSecret(c.url))
-	return w.wait(ctx)
+	err = w.wait(ctx)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errBye):
+		w.say("%v", errBye)
+		return nil
+	case errors.Is(cause, errAway):
+		return cause
+	}
+	return err
+}
+
+// errAway is why a worker ends whose server is gone, and cannot come back.
+var errAway = errors.New("start a worker again when the check is")
+
+// miss ends a worker whose server would have ended with its run, and did not say so. It has been
+// killed, or nobody knows what has become of it: the next check has another URL.
+func (w *worker) miss(now time.Time) {
+	since := w.away.Load()
+	if gone := now.Sub(time.Unix(0, since)); w.embedded.Load() && since > 0 && gone >= awayMost {
+		w.end(fmt.Errorf("the NATS server %s of the check is gone for %v: %w", withoutSecret(w.url),
+			gone.Round(time.Second), errAway))
+	}
 }
 
 // wait works at each run that begins, until the context or the server ends.
@@ -80,21 +107,20 @@ func (w *worker) wait(ctx context.Context) error {
 	look := time.NewTicker(beat)
 	defer look.Stop()
 	for last := ""; ; {
-		if len(w.bye) > 0 {
-			w.say("the server has ended with its check")
-			return nil
-		}
 		// Other errors are those of a server that is away. It is asked again.
 		p, err := runOf(ctx, w.connection.state)
 		if errors.Is(err, errOtherVersion) {
 			return err
+		}
+		if err == nil && p != nil {
+			w.embedded.Store(p.Run.Embedded)
 		}
 		// A run is worked at once: what ended the work would do so again.
 		if err == nil && p != nil && p.Run.ID != last {
 			if last = p.Run.ID; ctx.Err() == nil {
 				if err := w.work(ctx, p.Run); errors.Is(err, jetstream.ErrObjectNotFound) {
 					last = "" // the leader has claimed the run, and is giving out the program
-				} else if err != nil {
+				} else if ctx.Err() == nil && err != nil {
 					w.tellProblem(err)
 					return err
 				}
@@ -180,7 +206,7 @@ func (w *worker) work(ctx context.Context, run Run) error {
 		FilterSubject: "tandem.parts." + run.ID + ".*", AckWait: ackWait},
 		func() bool { return failed == nil && !w.isOver(ctx, run) },
 		func(m jetstream.Msg) { explorer, failed = w.explore(ctx, run, program, explorer, m) })
-	if failed == nil && ctx.Err() == nil {
+	if cause := context.Cause(ctx); failed == nil && (cause == nil || errors.Is(cause, errBye)) {
 		w.say("the check of %s has ended", run.Package)
 	}
 	return failed
@@ -194,8 +220,7 @@ func (w *worker) isOver(ctx context.Context, run Run) bool {
 		return true
 	default:
 	}
-	// The message stays there for the one who waits for runs.
-	if len(w.bye) > 0 {
+	if ctx.Err() != nil {
 		return true
 	}
 	p, err := runOf(ctx, w.connection.state)
@@ -358,7 +383,8 @@ func (w *worker) tellAlways(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-ticker.C:
+		case now := <-ticker.C:
+			w.miss(now)
 			w.tell()
 		case <-ctx.Done():
 			w.mu.Lock()

@@ -177,7 +177,7 @@ func (d *Decoder) ID() uint64 {
 	return 0
 }
 
-// ReadRecord reads what Record wrote. Read reads one that is new. Who gets one that is not shares it.
+// ReadRecord reads what Record wrote. Read reads one that is new. Who gets another one shares it.
 func ReadRecord[T any](d *Decoder, read func(*Decoder) T) T {
 	n := d.Number()
 	if n == uint64(len(d.records)) {
