@@ -28,6 +28,8 @@ type divided struct {
 	joined, refused, gone, finished, resumed, far int
 	// Of them, those of parts of sizes that nobody would ask for.
 	oddJoined, oddRefused int
+	// What parts have in common: where they are written, and where they are read.
+	here, away Common
 }
 
 // partial is a part and what has been executed of it.
@@ -40,11 +42,11 @@ type partial struct {
 
 // send has a part explored in another process, if that can be.
 func (d *divided) send(p *partial) *partial {
-	written, err := SaveSubtree(p.Subtree)
+	written, err := SaveSubtree(p.Subtree, &d.here)
 	if errors.Is(err, ErrNotPortable) {
 		return p
 	}
-	if p.there, err = ResumeSubtree(written); err != nil {
+	if p.there, err = ResumeSubtree(written, &d.away); err != nil {
 		d.t.Fatal(err)
 	}
 	return p
@@ -218,6 +220,7 @@ func TestDivide(t *testing.T) {
 				p := everything.Generate(t)
 				want, verdict := testkit.Record(t, newSearch(), p, testkit.Never)
 				d := &divided{Search: newSearch(), another: newSearch, t: t, program: p}
+				d.here.chunks.Least = 1 // programs of tests have little to do
 				chance := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "chance"), 0))
 				d.chance = chance.IntN
 				got, inParts := d.searchAll()

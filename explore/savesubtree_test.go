@@ -22,11 +22,11 @@ func splitOff(t testing.TB, s *Search) *Subtree {
 // written are a part as it is written, and what has been explored of it after so many executions.
 func written(t testing.TB, s *Search, executions int) (part, explored []byte) {
 	t.Helper()
-	part, err := SaveSubtree(splitOff(t, s))
+	part, err := SaveSubtree(splitOff(t, s), &Common{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	there, err := ResumeSubtree(part)
+	there, err := ResumeSubtree(part, &Common{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func written(t testing.TB, s *Search, executions int) (part, explored []byte) {
 func TestDamagedParts(t *testing.T) {
 	part, explored := written(t, dporSearch(), 2)
 	reads := map[string]func([]byte) error{
-		"a part":            func(b []byte) error { _, err := ResumeSubtree(b); return err },
+		"a part":            func(b []byte) error { _, err := ResumeSubtree(b, &Common{}); return err },
 		"what was explored": func(b []byte) error { return TakeOver(splitOff(t, dporSearch()), b) },
 	}
 	for name, data := range map[string][]byte{"a part": part, "what was explored": explored} {
@@ -79,7 +79,7 @@ func FuzzSubtree(f *testing.F) {
 	}
 	p := testkit.ParseProgram(threeWriters)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		there, err := ResumeSubtree(data)
+		there, err := ResumeSubtree(data, &Common{})
 		if err != nil {
 			return
 		}

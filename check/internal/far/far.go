@@ -4,7 +4,6 @@
 package far
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/tandem-mc/tandem/check/internal/dials"
@@ -14,15 +13,13 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// task is a part as it is sent.
+// task is what is sent with a part.
 type task struct {
 	Bounds pool.Bounds
-	Part   []byte
 }
 
-// answer is what was found in a part, as it is sent.
+// answer is what was found in a part, as it is sent with what was explored.
 type answer struct {
-	Explored   []byte
 	Executions int
 	Outcomes   map[explore.Outcome]int
 	Counts     execution.Counts
@@ -73,15 +70,15 @@ func answerOf(s *explore.Subtree, x *pool.Explored) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := answer{Explored: explored, Executions: x.Executions, Outcomes: x.Outcomes, Counts: x.Counts}
+	a := answer{Executions: x.Executions, Outcomes: x.Outcomes, Counts: x.Counts}
 	for _, r := range x.Results {
 		a.Findings = append(a.Findings, findingOf(r))
 	}
-	return json.Marshal(a)
+	return frame(a, explored)
 }
 
-// explored is what an answer says. The subtree takes over what was explored.
-func (a *answer) explored(s *explore.Subtree, known func(string) bool,
+// take is what an answer says. The subtree takes over what was explored.
+func (a *answer) take(s *explore.Subtree, explored []byte, known func(string) bool,
 	again func([]model.Action, int) (*execution.Kept, error)) (*pool.Explored, error) {
 	x := &pool.Explored{Executions: a.Executions, Outcomes: a.Outcomes, Counts: a.Counts}
 	// JSON leaves out a map without entries.
@@ -97,5 +94,5 @@ func (a *answer) explored(s *explore.Subtree, known func(string) bool,
 		x.Results = append(x.Results, r)
 	}
 	// The last step, since it cannot be taken back.
-	return x, explore.TakeOver(s, a.Explored)
+	return x, explore.TakeOver(s, explored)
 }

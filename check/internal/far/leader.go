@@ -2,7 +2,6 @@ package far
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -26,6 +25,9 @@ type Leader struct {
 	mu    sync.Mutex         // guards what follows
 	again *executor.Executor // nil until it is needed
 	slots int                // executors that may have a part under way
+
+	writing sync.Mutex // guards common
+	common  explore.Common
 }
 
 // more is another executor, if there are workers for it; else nil. There is one for each: a part
@@ -82,6 +84,13 @@ func (l *Leader) runAgain(ctx context.Context, prefix []model.Action, earlyTimer
 	return executor.Keep(log), nil
 }
 
+// write writes a part. Most of it is as in the last one, of whichever slot.
+func (l *Leader) write(p *explore.Subtree) ([]byte, error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	return explore.SaveSubtree(p, &l.common)
+}
+
 // Slot is an executor of a pool that has one part after the other explored.
 type Slot struct {
 	leader *Leader
@@ -121,7 +130,7 @@ func (s *Slot) ExploreFar(p *explore.Subtree, b pool.Bounds, wanted <-chan struc
 	if s.leader.tooMany() {
 		return nil, errNoWorker
 	}
-	part, err := explore.SaveSubtree(p)
+	part, err := s.leader.write(p)
 	if errors.Is(err, explore.ErrNotPortable) {
 		return nil, fmt.Errorf("%w: %w", pool.ErrUnexplored, err)
 	}
@@ -129,8 +138,7 @@ func (s *Slot) ExploreFar(p *explore.Subtree, b pool.Bounds, wanted <-chan struc
 		return nil, err
 	}
 	// The worker rests by itself within these bounds, also if it does not hear from here any more.
-	t := task{Bounds: b, Part: part}
-	data, err := json.Marshal(t)
+	data, err := frame(task{Bounds: b}, part)
 	if err != nil {
 		return nil, err
 	}
@@ -144,10 +152,11 @@ func (s *Slot) ExploreFar(p *explore.Subtree, b pool.Bounds, wanted <-chan struc
 	}
 	// From here on nothing is taken over unless all of it can be read.
 	var a answer
-	if err := json.Unmarshal(result, &a); err != nil {
+	explored, err := unframe(result, &a)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", pool.ErrUnexplored, err)
 	}
-	x, err := a.explored(p, known, func(prefix []model.Action, early int) (*execution.Kept, error) {
+	x, err := a.take(p, explored, known, func(prefix []model.Action, early int) (*execution.Kept, error) {
 		return s.leader.runAgain(s.ctx, prefix, early)
 	})
 	if err != nil {

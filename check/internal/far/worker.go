@@ -60,6 +60,7 @@ type explorer struct {
 	ctx      context.Context
 	config   *executor.Config
 	executor *executor.Executor
+	common   explore.Common
 }
 
 // start implements distribute.Start.
@@ -93,7 +94,7 @@ func start(ctx context.Context, run distribute.Run, program string) (distribute.
 		x.Close()
 		return nil, err
 	}
-	return &explorer{ctx, c, x}, nil
+	return &explorer{ctx: ctx, config: c, executor: x}, nil
 }
 
 // Close implements distribute.Explorer.
@@ -102,11 +103,12 @@ func (x *explorer) Close() { x.executor.Close() }
 // Explore implements distribute.Explorer.
 func (x *explorer) Explore(part []byte, stop func() bool) (result []byte, executions int, err error) {
 	var t task
-	if err := json.Unmarshal(part, &t); err != nil {
+	written, err := unframe(part, &t)
+	if err != nil {
 		return nil, 0, fmt.Errorf("reading a part: %w", err)
 	}
 	// The same build has written it, so an error means that it was damaged on the way.
-	s, err := explore.ResumeSubtree(t.Part)
+	s, err := explore.ResumeSubtree(written, &x.common)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -19,16 +19,18 @@ type distant struct {
 	ctx      context.Context
 	explored *atomic.Int32 // executions that have come back
 	failed   *atomic.Int32
+	// What parts have in common: where they are written, and where they are read.
+	here, away explore.Common
 }
 
 // ExploreFar implements Far.
 func (d *distant) ExploreFar(p *explore.Subtree, b Bounds, wanted <-chan struct{}, known func(string) bool) (
 	*Explored, error) {
-	written, err := explore.SaveSubtree(p)
+	written, err := explore.SaveSubtree(p, &d.here)
 	if err != nil {
 		return nil, err
 	}
-	there, err := explore.ResumeSubtree(written)
+	there, err := explore.ResumeSubtree(written, &d.away)
 	if err != nil {
 		return nil, err
 	}

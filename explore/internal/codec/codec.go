@@ -13,6 +13,8 @@ type Encoder struct {
 	ids     map[uint64]int
 	records map[string]int // by their bytes
 	seen    map[any]int    // by where they are
+	chunks  *Chunks        // nil: it shares nothing with others
+	within  int            // so many chunks
 	Ended   bool           // nothing is left to do
 }
 
@@ -91,6 +93,8 @@ type Decoder struct {
 	Data    []byte
 	ids     []uint64
 	records []any
+	chunks  *Chunks
+	within  int
 	Problem string
 }
 

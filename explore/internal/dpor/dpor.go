@@ -389,7 +389,7 @@ func (d *Search) Save(e *codec.Encoder) {
 	e.Number(uint64(len(d.nodes)))
 	for i := range d.nodes {
 		n := &d.nodes[i]
-		wakeup.EncodeTree(e, &n.todo)
+		wakeup.EncodeTodo(e, &n.todo)
 		e.Truth(n.incomplete)
 		e.Truth(n.leaf)
 		if d.restored != nil {
@@ -428,7 +428,7 @@ func (d *Search) Resume(from *codec.Decoder) {
 	}
 	d.begun, d.decided, d.restored = true, true, &restored{}
 	for i := range length {
-		d.nodes = append(d.nodes, node{todo: wakeup.DecodeTree(from, 0), incomplete: from.Truth(),
+		d.nodes = append(d.nodes, node{todo: wakeup.DecodeTodo(from), incomplete: from.Truth(),
 			leaf: from.Truth()})
 		d.restored.explored = append(d.restored.explored, core.DecodeSleepers(from))
 		if i < length-1 {

@@ -6,11 +6,18 @@ import (
 	"github.com/tandem-mc/tandem/explore/internal/trace"
 )
 
+// EncodeTodo writes the wakeup tree of a node. Parts of a search share most of its branches.
+func EncodeTodo(e *codec.Encoder, w *Tree) {
+	encodeTree(e, w, func(e *codec.Encoder, b *Branch) { codec.Chunk(e, b, EncodeBranch) })
+}
+
 // EncodeTree writes a wakeup tree.
-func EncodeTree(e *codec.Encoder, w *Tree) {
+func EncodeTree(e *codec.Encoder, w *Tree) { encodeTree(e, w, EncodeBranch) }
+
+func encodeTree(e *codec.Encoder, w *Tree, encode func(*codec.Encoder, *Branch)) {
 	e.Number(uint64(len(w.Branches)))
 	for _, b := range w.Branches {
-		EncodeBranch(e, b)
+		encode(e, b)
 	}
 	e.Number(uint64(len(w.Postponed)))
 	for _, r := range w.Postponed {
@@ -36,7 +43,7 @@ func EncodeBranch(e *codec.Encoder, b *Branch) {
 		}
 		b = b.Below.Branches[0]
 	}
-	EncodeTree(e, &last.Below)
+	EncodeTodo(e, &last.Below)
 }
 
 // EncodeStep writes a step. Sequences of steps are many, and most have steps of others.
@@ -64,10 +71,23 @@ func encodeReversal(e *codec.Encoder, r *Reversal) {
 // maxLevels bounds the levels at which a wakeup tree that is read branches.
 const maxLevels = 1 << 16
 
+// DecodeTodo reads what EncodeTodo wrote.
+func DecodeTodo(d *codec.Decoder) Tree { return decodeTodo(d, 0) }
+
+func decodeTodo(d *codec.Decoder, level int) Tree {
+	return decodeTree(d, func(d *codec.Decoder) *Branch {
+		return codec.ReadChunk(d, func(d *codec.Decoder) *Branch { return DecodeBranch(d, level+1) })
+	})
+}
+
 // DecodeTree reads what EncodeTree wrote, at a level of the tree.
 func DecodeTree(d *codec.Decoder, level int) (w Tree) {
+	return decodeTree(d, func(d *codec.Decoder) *Branch { return DecodeBranch(d, level+1) })
+}
+
+func decodeTree(d *codec.Decoder, decode func(*codec.Decoder) *Branch) (w Tree) {
 	for range d.Length() {
-		w.Branches = append(w.Branches, DecodeBranch(d, level+1))
+		w.Branches = append(w.Branches, decode(d))
 	}
 	for range d.Length() {
 		w.Postponed = append(w.Postponed, decodeReversal(d))
@@ -84,7 +104,7 @@ func DecodeBranch(d *codec.Decoder, level int) *Branch {
 	for range d.Length() {
 		b.Steps = append(b.Steps, DecodeStep(d))
 	}
-	b.Below = DecodeTree(d, level)
+	b.Below = decodeTodo(d, level)
 	return b
 }
 
