@@ -51,26 +51,30 @@ const (
 	deadline                 // a pointer to a timespec that may be a point of time
 )
 
-// TimesOut tells whether a system call that a thread of a process waits in ends by itself.
-func TimesOut(pid, number int, arguments [6]uint64) bool {
-	_, timed := timeOut(pid, number, arguments)
-	return timed
+// TimesOut tells whether a system call that a thread waits in ends by itself.
+func TimesOut(number int, arguments [6]uint64) bool {
+	call := timedCalls[number]
+	value := arguments[call.timeout]
+	switch call.kind {
+	case untimed:
+		return false
+	case milliseconds:
+		return int32(value) >= 0
+	}
+	return value != 0 && (number != unix.SYS_FUTEX || futexWaits(arguments[1]))
 }
 
 // timeOut is how long it is until a system call ends by itself. It counts from when the call began,
 // or from now on if the call has a deadline. Where the time cannot be read, since the process has
 // gone on for instance, the call counts as one without.
 func timeOut(pid, number int, arguments [6]uint64) (remaining time.Duration, timed bool) {
+	if !TimesOut(number, arguments) {
+		return 0, false
+	}
 	call := timedCalls[number]
 	value := arguments[call.timeout]
-	switch {
-	case call.kind == untimed:
-		return 0, false
-	case call.kind == milliseconds:
-		ms := int32(value)
-		return time.Duration(max(ms, 0)) * time.Millisecond, ms >= 0
-	case value == 0 || number == unix.SYS_FUTEX && !futexWaits(arguments[1]):
-		return 0, false
+	if call.kind == milliseconds {
+		return time.Duration(int32(value)) * time.Millisecond, true
 	}
 	d, ok := readTime(pid, value, call.kind == microseconds)
 	if !ok {

@@ -339,7 +339,7 @@ func (v *visibleProcess) thread(directory string) {
 		}
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
-	call, err := visibleCall(v.pid, v.read(directory+"/syscall"))
+	call, err := visibleCall(v.read(directory + "/syscall"))
 	if err != nil {
 		v.fail(fmt.Errorf("thread %s of process %d: %w", number, v.inner, err))
 		return

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tandem-mc/tandem/peers/watch"
 )
 
@@ -15,11 +17,13 @@ import (
 
 // A thread that waits with a time-out goes on by itself some time after a restore. Its next wait
 // may be at another place, or with another depth of the stack. Just after the restore it must be
-// where it was.
+// where it was. A thread that sleeps may move at any time: one of Go's runtime sleeps for 20
+// microseconds to 10 milliseconds while goroutines run, and then waits elsewhere.
 
 const (
 	inCall     = "in a call at "
 	timed      = " until a time-out" // the end of the line of such a thread
+	asleep     = " for a while"      // the end of the line of one that sleeps
 	timedMoves = time.Second         // from then on such a thread may be anywhere
 )
 
@@ -27,7 +31,7 @@ const (
 // are left out, since the kernel goes on with an interrupted wait by another call. line is
 // /proc/PID/syscall. A thread that is not in a system call is not quiescent, and cannot be
 // compared.
-func visibleCall(pid int, line string) (string, error) {
+func visibleCall(line string) (string, error) {
 	f := strings.Fields(line)
 	if len(f) < 3 {
 		return "", errors.New("it is not in a system call")
@@ -40,7 +44,11 @@ func visibleCall(pid int, line string) (string, error) {
 		for i := range arguments {
 			arguments[i], _ = strconv.ParseUint(strings.TrimPrefix(f[1+i], "0x"), 16, 64)
 		}
-		if err == nil && watch.TimesOut(pid, number, arguments) {
+		switch {
+		case err != nil:
+		case number == unix.SYS_NANOSLEEP, number == unix.SYS_CLOCK_NANOSLEEP:
+			text += asleep
+		case watch.TimesOut(number, arguments):
 			text += timed
 		}
 	}
@@ -54,8 +62,9 @@ func visibleCall(pid int, line string) (string, error) {
 func WithoutTimed(want, now []string, after time.Duration) (_, _ []string) {
 	moved := map[string]bool{} // threads, by the beginnings of their lines
 	for _, line := range want {
-		if thread, _, found := strings.Cut(line, inCall); found && strings.HasSuffix(line, timed) &&
-			after > timedMoves {
+		thread, _, found := strings.Cut(line, inCall)
+		mayMove := strings.HasSuffix(line, asleep) || strings.HasSuffix(line, timed) && after > timedMoves
+		if found && mayMove {
 			moved[thread] = true
 		}
 	}
