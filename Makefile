@@ -38,6 +38,8 @@
 # make protocols  searches of protocols beside those of the papers and of SPIN; ROWS=..., ALL=1, UPDATE=1
 # make steam      philosophers, 15-puzzle and bakery beside StEAM's numbers; ROWS=..., UPDATE=1
 # make external   searches with more states than memory has room for; MODELS=twophase:11 MEMORY=512, KILLS=...
+# make workers    what 1, 2, 4 and 8 workers of a distributed search cost, each in a network namespace of
+#                 its own; ARGS='lastzero 16'
 # make raft       go.etcd.io/raft checked within bounds that take minutes; UPDATE=1
 # make clean      remove bin
 
@@ -53,7 +55,7 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath
 .NOTPARALLEL:
 .PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \
 	soak fuzz cases kills roots versions table2 adaptive libraries servers museum finders protocols online container \
-	external steam raft lint house clean
+	external steam workers raft lint house clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed
@@ -227,6 +229,9 @@ external:
 	$(GO) test ./protocol -run '^TestExternalKilled$$' -count=1 -timeout 4h -kills $(or $(KILLS),200)
 	@$(GO) run ./examples/protocols/external -models '$(or $(MODELS),synod:1,synod:2,twophase:8,twophase:9)' \
 		-memory '$(or $(MEMORY),0,512,64)' -workers $(or $(WORKERS),1) $(if $(DIR),-dir $(DIR))
+
+workers: setup build
+	@scripts/distributed/measure.sh '$(or $(ARGS),lastzero 16)'
 
 # Go only: neither root nor peers are needed.
 raft:

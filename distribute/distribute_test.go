@@ -405,7 +405,7 @@ func TestServerEnds(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Error("the workers stay")
 	}
-	if !c.said.has("server has ended") {
+	if !c.said.has("server has ended") || !c.said.has("executions in 1 parts were explored here") {
 		t.Errorf("they have said %q", c.said.list)
 	}
 }

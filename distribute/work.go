@@ -207,7 +207,11 @@ func (w *worker) work(ctx context.Context, run Run) error {
 		func() bool { return failed == nil && !w.isOver(ctx, run) },
 		func(m jetstream.Msg) { explorer, failed = w.explore(ctx, run, program, explorer, m) })
 	if cause := context.Cause(ctx); failed == nil && (cause == nil || errors.Is(cause, errBye)) {
-		w.say("the check of %s has ended", run.Package)
+		w.mu.Lock()
+		executions, parts := w.state.Executions, w.state.Parts
+		w.mu.Unlock()
+		w.say("the check of %s has ended; %d executions in %d parts were explored here", run.Package,
+			executions, parts)
 	}
 	return failed
 }
