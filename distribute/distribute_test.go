@@ -410,6 +410,34 @@ func TestServerEnds(t *testing.T) {
 	}
 }
 
+// TestRunComesBack: workers who find no run for a moment, as in a cluster that has lost a server,
+// work at it again when it is there.
+func TestRunComesBack(t *testing.T) {
+	t.Parallel()
+	l := mustLead(t, Options{URL: Embedded})
+	c := recruit(t, l.URL(), 2, nil)
+	c.await(l, 2)
+	testkit.Await(t, "the workers take the run for ended", func() bool {
+		// The leader writes it again all the time.
+		if err := l.state.Delete(t.Context(), runKey); err != nil {
+			t.Fatal(err)
+		}
+		c.said.mu.Lock()
+		defer c.said.mu.Unlock()
+		ended := 0
+		for _, line := range c.said.list {
+			if strings.Contains(line, "check of p has ended") {
+				ended++
+			}
+		}
+		return ended >= 2
+	})
+	explores(t, l, 4, 2)
+	if n := c.explored.Load(); n < 4 {
+		t.Errorf("the workers have explored %d parts of 4", n)
+	}
+}
+
 // TestServerGone: a server in a leader that was killed does not say that it ends.
 func TestServerGone(t *testing.T) {
 	t.Parallel()

@@ -106,7 +106,7 @@ func (w *worker) miss(now time.Time) {
 func (w *worker) wait(ctx context.Context) error {
 	look := time.NewTicker(beat)
 	defer look.Stop()
-	for last := ""; ; {
+	for {
 		// Other errors are those of a server that is away. It is asked again.
 		p, err := runOf(ctx, w.connection.state)
 		if errors.Is(err, errOtherVersion) {
@@ -114,16 +114,13 @@ func (w *worker) wait(ctx context.Context) error {
 		}
 		if err == nil && p != nil {
 			w.embedded.Store(p.Run.Embedded)
-		}
-		// A run is worked at once: what ended the work would do so again.
-		if err == nil && p != nil && p.Run.ID != last {
-			if last = p.Run.ID; ctx.Err() == nil {
-				if err := w.work(ctx, p.Run); errors.Is(err, jetstream.ErrObjectNotFound) {
-					last = "" // the leader has claimed the run, and is giving out the program
-				} else if ctx.Err() == nil && err != nil {
-					w.tellProblem(err)
-					return err
-				}
+			// A run that seems to have ended may be there again: after a server of a cluster has
+			// gone, another one may not know yet what there is. Without its program a run has just
+			// begun, or is over.
+			err := w.work(ctx, p.Run)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+				w.tellProblem(err)
+				return err
 			}
 		}
 		select {
