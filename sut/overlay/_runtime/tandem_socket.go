@@ -395,14 +395,17 @@ func tandemPollWait(pd *pollDesc, mode int) bool {
 	if q != nil && !tandemExpired(pd.fd, mode == 'w') {
 		tandemSocketPoint(op, pd.fd, q, 1)
 	}
-	if givesUp != 0 && nanotime() >= givesUp {
-		poll_runtime_pollSetDeadline(pd, 0, 'w') // it is not the program's: the connect fails
+	if givesUp != 0 && (nanotime() >= givesUp || !s.alone) {
+		poll_runtime_pollSetDeadline(pd, 0, 'w') // it is not the program's: the connect fails, or not
 	}
 	return true
 }
 
 //go:linkname tandemLeaveAlone syscall.tandemLeaveAlone
 func tandemLeaveAlone(fd uintptr) { tandemSockets[fd].alone = true }
+
+//go:linkname tandemAnswered syscall.tandemAnswered
+func tandemAnswered(fd uintptr) { tandemSockets[fd].alone = false }
 
 // tandemGiveUpLater has a connect wait no longer than TCP does, as Linux has it with six
 // repetitions. It returns when that is; 0: the program gives up before.

@@ -77,8 +77,16 @@ func (e *tandemEndpoint) listenForeign() Errno {
 	return Errno(errno)
 }
 
-// tandemOpened adds a connection that a peer has opened to those that wait to be accepted.
+// tandemOpened adds a connection that a peer has opened to those that wait to be accepted. Or it is
+// one for which the program has waited: see connectLater.
 func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
+	if l.waits {
+		l.stopWaiting(op)
+		l.connected = true
+		l.setForeign(number)
+		l.refresh()
+		return
+	}
 	e := &tandemEndpoint{domain: l.domain, kind: l.kind, local: l.local, connected: true,
 		in: tandemNewFlow(0), out: tandemNewFlow(0)}
 	e.spared = tandemSparesOpened()
@@ -117,7 +125,10 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	waited := tandemHasWaited()
 	tandemInput(opConnect, &out.queue, number, nil)
 	tandemPeersHear(tandemPass)
-	if errno == 0 {
+	switch Errno(errno) {
+	case EINPROGRESS:
+		return e.connectLater(fd, number, a)
+	case 0:
 		e.connected, e.remote = true, a
 		e.in, e.out = in, out
 		e.out.queue.awaited = !waited
@@ -157,6 +168,25 @@ func (e *tandemEndpoint) connectAlone(fd int) Errno {
 	return EINPROGRESS
 }
 
+// connectLater has a connect wait until the checker says that the connection is made, with a number
+// of its own, or refused. So many seconds later it has failed, as if nobody answered.
+func (e *tandemEndpoint) connectLater(fd int, number uint32, a tandemAddress) Errno {
+	e.setForeign(number)
+	e.foreign, e.waits, e.remote = false, true, a
+	return e.connectAlone(fd)
+}
+
+// stopWaiting has a connect go on that has waited: see connectLater.
+func (e *tandemEndpoint) stopWaiting(op uint8) {
+	e.waits, e.alone = false, false
+	for _, fd := range e.fds {
+		tandemAnswered(uintptr(fd))
+	}
+	tandemForeign[e.number] = nil
+	tandemTouch(op, &e.in.queue, accessWrite)
+	tandemTouch(op, &e.out.queue, accessWrite)
+}
+
 // tandemDeliver hands out what the peers sent in reaction to an input.
 func tandemDeliver(op uint8, deliveries uint32, data []byte) {
 	for {
@@ -186,6 +216,12 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 		return // closed meanwhile: nobody can notice
 	}
 	e := tandemForeign[h.connection]
+	if e.waits {
+		e.stopWaiting(op)
+		e.fault, e.ofPeer = ECONNREFUSED, false
+		e.refresh()
+		return
+	}
 	if e.mute {
 		return
 	}

@@ -59,6 +59,9 @@ func tandemHasWaited() bool
 //go:linkname tandemLeaveAlone
 func tandemLeaveAlone(fd uintptr)
 
+//go:linkname tandemAnswered
+func tandemAnswered(fd uintptr)
+
 //go:linkname tandemTouch
 func tandemTouch(op uint8, q *socketQueue, kind uint8)
 
@@ -92,6 +95,7 @@ type tandemEndpoint struct {
 	// What the peer sends does not arrive, and from the next operation on nothing else does.
 	mute  bool
 	alone bool // nobody answers to its connect
+	waits bool // alone, until the checker says what has become of it
 	// It has sent a datagram to another socket of the program.
 	reached bool
 	spared  bool // faults of the network leave it alone
@@ -288,7 +292,8 @@ func tandemClose(fd int) {
 		return
 	case e.listening:
 		e.closeListener()
-	case e.foreign:
+	case e.foreign, e.waits:
+		e.foreign, e.waits = true, false
 		tandemCloseForeign(e)
 	default:
 		e.closeStream()
