@@ -104,7 +104,7 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	// The rest of the environment is the same for all nodes. They all run in the directory in which
 	// the check was started, as one program does.
 	config = nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth, Delays: c.Bounds.Delays,
-		Violations: r.Violations, Leaks: c.Leaks, Directory: from,
+		Violations: r.Violations, Leaks: c.Leaks, Directory: from, Partitions: c.Links(),
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	// It is the date of all nodes, which have one clock.
 	config.Worker.Environment.Start = c.Date.Unix()
@@ -205,7 +205,7 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 			"a connect waits until the node listens for the first time",
 			"time passes only when no node can do anything else, and messages take none",
 			"a write never waits for who reads",
-			network,
+			network + c.Parts(),
 		}
 	}
 	return run

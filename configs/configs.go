@@ -84,7 +84,14 @@ type Others struct {
 	Absent []Absent `json:",omitempty"`
 	// Nodes are programs that are checked together, instead of one program; at most MaxNodes.
 	Nodes []Node `json:",omitempty"`
+	// Partitions are those of the network between nodes, one at a time; none: it is never parted.
+	// Each is the name of a node that is parted from all others, or of two with a colon in between,
+	// or anyNode.
+	Partitions []string `json:",omitempty"`
 }
+
+// anyNode is, in Others.Partitions, each node parted from all others.
+const anyNode = "*"
 
 // Node is one of several programs that are checked together.
 type Node struct {

@@ -21,6 +21,9 @@ type Faults struct {
 	Operations []string
 	// Peers are the names of those whose connections can fail; empty: all.
 	Peers []string
+	// Partitions are those of sut.Environment. If they are all that is named, Limit is that of
+	// them.
+	Partitions []string
 }
 
 // ParseFaults reads a number and what narrows it, with commas in between: kinds, peer=NAME and
@@ -46,6 +49,9 @@ func ParseFaults(list string) (Faults, error) {
 			return f, err
 		}
 	}
+	if onlyParts := len(f.Partitions) > 0 && len(f.Kinds) == 0; onlyParts && f.Limit > 1 {
+		return f, fmt.Errorf("the network is parted once in an execution at most: give 1,partition")
+	}
 	// Which kinds can happen at which operations, the environment knows.
 	w := sut.Environment{}
 	f.setTo(&w)
@@ -62,13 +68,18 @@ func (f *Faults) narrow(word string) error {
 	switch {
 	case key == "peer":
 		to = &f.Peers
+	case word == "partition":
+		to, value = &f.Partitions, anyNode
+	case key == "partition":
+		to = &f.Partitions
 	case key == "on":
 		if to = &f.Operations; !slices.Contains(sut.FaultOperations, value) {
 			return fmt.Errorf("%.40q is no operation at which the network fails: give on=%s",
 				value, strings.Join(sut.FaultOperations, ", on="))
 		}
 	case key != "" || !slices.Contains(sut.FaultKinds, value):
-		return fmt.Errorf("%.40q is no kind of fault: choose one of %s; peer=NAME and on=%s narrow them",
+		return fmt.Errorf("%.40q is no kind of fault: choose one of %s; peer=NAME and on=%s narrow them; "+
+			"partition is for nodes",
 			word, strings.Join(sut.FaultKinds, ", "), strings.Join(sut.FaultOperations, ", on="))
 	}
 	if slices.Contains(*to, value) {
@@ -79,11 +90,86 @@ func (f *Faults) narrow(word string) error {
 }
 
 // SetFaults makes these the faults of the world, in place of those that the file has.
-func (c *Config) SetFaults(f Faults) { f.setTo(&c.World) }
+func (c *Config) SetFaults(f Faults) {
+	f.setTo(&c.World)
+	c.Partitions = f.partitions()
+}
 
-// setTo makes these the faults of an environment.
+// partitions are those that there are, if any fault is allowed.
+func (f Faults) partitions() []string {
+	if f.Limit == 0 {
+		return nil
+	}
+	return f.Partitions
+}
+
+// setTo makes these the faults of an environment. A worker of one node knows nothing of partitions,
+// so where only these are named, there are no faults for it.
 func (f Faults) setTo(w *sut.Environment) {
 	w.Faults, w.FaultKinds, w.FaultOperations, w.FaultPeers = f.Limit, f.Kinds, f.Operations, f.Peers
+	if len(f.Partitions) > 0 && len(f.Kinds) == 0 {
+		w.Faults = 0
+	}
+}
+
+// partitionProblems says what is wrong with the nodes whose network is parted.
+func (c Config) partitionProblems() (wrong list) {
+	for _, p := range c.Partitions {
+		if len(c.Nodes) == 0 {
+			wrong.add("faults", "a partition is between nodes, and there are none: leave it out")
+			return wrong
+		}
+		if p == anyNode {
+			continue
+		}
+		a, b, both := strings.Cut(p, ":")
+		for _, name := range []string{a, b}[:1+flag(both)] {
+			if !slices.ContainsFunc(c.Nodes, func(n Node) bool { return n.Name == name }) {
+				wrong.add("faults", "there is no node %.64q to part: give partition=NAME, or "+
+					"partition=NAME:NAME for two of them", name)
+			}
+		}
+		if a == b {
+			wrong.add("faults", "node %s cannot be parted from itself: name another one", a)
+		}
+	}
+	return wrong
+}
+
+// flag is 1 if something is so.
+func flag(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// Links are the partitions that are explored, one at a time: each lists the pairs of nodes
+// between which nothing gets through, by their places, the smaller one first.
+func (c Config) Links() (list [][][2]int) {
+	// Of two nodes, the partition of either one is the same.
+	add := func(links [][2]int) {
+		if !slices.ContainsFunc(list, func(l [][2]int) bool { return slices.Equal(l, links) }) {
+			list = append(list, links)
+		}
+	}
+	for _, p := range c.Partitions {
+		// A second name narrows the links to one.
+		a, b, both := strings.Cut(p, ":")
+		for i, one := range c.Nodes {
+			if p != anyNode && one.Name != a {
+				continue
+			}
+			var links [][2]int
+			for j, other := range c.Nodes {
+				if j != i && (!both || other.Name == b) {
+					links = append(links, [2]int{min(i, j), max(i, j)})
+				}
+			}
+			add(links)
+		}
+	}
+	return list
 }
 
 // faultProblems says what is wrong with the peers whose connections can fail. A fault is put into

@@ -227,6 +227,10 @@ func (d document) config(b beside) (Config, []Problem) {
 	if len(d.Group.Nodes) > 0 { // an empty list is none
 		c.Nodes = d.Group.Nodes
 	}
+	// What is wrong with faults is told with the world.
+	if f, err := ParseFaults(d.World.Faults); err == nil {
+		c.Partitions = f.partitions()
+	}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {
 		problems = append(problems, Problem{Key: "self_check", What: err.Error()})

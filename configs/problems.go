@@ -133,7 +133,7 @@ func (c Config) limitProblems() (problems list) {
 		problems.add("peer_patience", "%v is not allowed: give a duration up to %v, "+
 			"or 0s not to wait for timers of peers at all", d, MaxPeerPatience)
 	}
-	return append(problems, c.faultProblems()...)
+	return append(append(problems, c.faultProblems()...), c.partitionProblems()...)
 }
 
 // maskProblems says what is wrong with the rules for answers that differ. A pattern that matches

@@ -15,7 +15,8 @@ type Node struct {
 type NodeStep struct {
 	Node string
 	What string // in words
-	// Kind is one of NodeEventKinds; pass is that of an advance of the clock.
+	// Kind is one of NodeEventKinds; pass is that of an advance of the clock. Or it is part or
+	// heal: from then on nothing gets through to other nodes, and then it does again.
 	Kind    string
 	Conn    string        // the same at both ends; empty: it is about none
 	Address string        // of a connect, a listen, and the close of a listener

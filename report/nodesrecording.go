@@ -27,7 +27,9 @@ import (
 //	{"event":{"node":1,"kind":"accept","conn":"client#1","from":2}}
 //	{"sha256":"2c26b46b..."}
 //
-// Choices are those of the node above them.
+// Choices are those of the node above them. If the network is parted, the first line says when:
+//
+//	"partition":{"links":[[1,2]],"from":0,"until":2}
 type NodesRecording struct {
 	// Directory is the one from which packages are seen: that of the configuration.
 	Directory string
@@ -35,6 +37,18 @@ type NodesRecording struct {
 	Violated int
 	Nodes    []NodeRecording
 	Events   []NodeEvent
+	// Partition is when nothing gets through between some nodes; nil: never.
+	Partition *NodesPartition
+}
+
+// NodesPartition is a time in which nothing gets through between some nodes.
+type NodesPartition struct {
+	// Links are the pairs of nodes between which that is so, by their numbers.
+	Links [][2]int `json:"links"`
+	// It begins when the clock has advanced From times, and ends when it advances for the Until-th
+	// time.
+	From  int `json:"from"`
+	Until int `json:"until"`
 }
 
 // NodeRecording is one of the nodes.
@@ -65,6 +79,9 @@ type NodeEvent struct {
 	End   bool `json:"end,omitempty"`
 	// Failed says that the network has closed the connection.
 	Failed bool `json:"failed,omitempty"`
+	// Aborts says, of a close, that the network was parted, and something had come before that
+	// which was not read.
+	Aborts bool `json:"aborts,omitempty"`
 	// Time is what the common clock shows when it has advanced, and Own says that a timer of the
 	// node itself is due then.
 	Time time.Duration `json:"time,omitempty"`
@@ -88,9 +105,10 @@ const mostNodes = 64
 
 // nodesHeader is the first line.
 type nodesHeader struct {
-	Version   int    `json:"tandem_recording"`
-	Violated  int    `json:"violated"`
-	Directory string `json:"directory,omitempty"`
+	Version   int             `json:"tandem_recording"`
+	Violated  int             `json:"violated"`
+	Directory string          `json:"directory,omitempty"`
+	Partition *NodesPartition `json:"partition,omitempty"`
 }
 
 // nodesPart is a line of the file: exactly one of its fields is set.
@@ -149,7 +167,7 @@ func (r *NodesRecording) encode() ([]byte, error) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
 	lines.SetEscapeHTML(false)
-	err := lines.Encode(nodesHeader{versionNodes, r.Violated, r.Directory})
+	err := lines.Encode(nodesHeader{versionNodes, r.Violated, r.Directory, r.Partition})
 	for i := range r.Nodes {
 		node := &r.Nodes[i]
 		err = errors.Join(err, lines.Encode(nodesPart{Node: &node.NodeHeader}))
@@ -170,7 +188,8 @@ func decodeNodes(body []byte) (*NodesRecording, error) {
 	if err := decodeLine(lines, &first); err != nil {
 		return nil, fmt.Errorf("line 1: %w", err)
 	}
-	r := &NodesRecording{Violated: first.Violated, Directory: first.Directory}
+	r := &NodesRecording{Violated: first.Violated, Directory: first.Directory,
+		Partition: first.Partition}
 	for number := 2; ; number++ {
 		var p nodesPart
 		err := decodeLine(lines, &p)
@@ -223,9 +242,30 @@ func (r *NodesRecording) validate() error {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 	}
+	if err := r.Partition.validate(len(r.Nodes)); err != nil {
+		return fmt.Errorf("partition: %w", err)
+	}
 	for i := range r.Events {
 		if err := r.validateEvent(i); err != nil {
 			return fmt.Errorf("event %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// validate checks the partition of so many nodes.
+func (p *NodesPartition) validate(nodes int) error {
+	if p == nil {
+		return nil
+	}
+	if p.From < 0 || p.Until <= p.From || len(p.Links) == 0 {
+		return fmt.Errorf("%s from %d until %d: want some, and a later end", textutil.CountOf(len(p.Links),
+			"link"), p.From, p.Until)
+	}
+	for _, l := range p.Links {
+		if l[0] < 1 || l[0] >= l[1] || l[1] > nodes {
+			return fmt.Errorf("between node %d and node %d, and there are %d: want the smaller one first",
+				l[0], l[1], nodes)
 		}
 	}
 	return nil

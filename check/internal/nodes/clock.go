@@ -108,8 +108,11 @@ func (n *environment) stop(most time.Duration, a *model.Answer) {
 
 // canArrive says whether something can arrive now.
 func (n *environment) canArrive() bool {
+	if n.hasHealed() && slices.ContainsFunc(n.conns, (*conn).isWaiting) {
+		return true
+	}
 	for i := range n.arrivals {
-		if !n.done[i] && n.happened(n.arrivals[i].After) {
+		if !n.done[i] && n.happened(n.arrivals[i].After) && n.comes(i) {
 			return true
 		}
 	}
@@ -168,7 +171,9 @@ func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
 	for c := range t.g {
 		t.g[c].Ended = true
 	}
-	x.never = cmp.Or(x.never, x.neverListens(t.g))
+	if !network.IsDue(t.g) {
+		x.never = cmp.Or(x.never, x.neverListens(t.g))
+	}
 	return t.g, nil
 }
 

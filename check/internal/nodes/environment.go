@@ -25,6 +25,11 @@ type environment struct {
 	conns   []*conn
 	dialled int
 	clock
+	// hold says what arrives in the epoch in which the network is parted. sent has the epochs in
+	// which arrivals are sent, and tried is how many connects there were across the partition.
+	hold  *network.Hold
+	sent  []int
+	tried int
 	// baton says when the events of the script may happen; nil: at any time.
 	baton *baton
 	err   error
@@ -35,8 +40,10 @@ func newEnvironment(net *network.Nodes, node int, script []skeleton.Event, arriv
 ) *environment {
 	n := &environment{net: net, arrivals: arrivals, done: make([]bool, len(arrivals)),
 		track: newTrack(node, script, net.Ordered[node])}
+	n.hold = network.HoldOf(net, node, script, arrivals)
 	for i := range arrivals {
 		n.done[i] = network.IsDoor(&arrivals[i].Send) // it is found out, and does not arrive
+		n.sent = append(n.sent, network.Epoch(script, &arrivals[i]))
 	}
 	return n
 }
@@ -68,15 +75,15 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 			}
 			break
 		}
-		n.dialled++
-		id := fmt.Sprintf("%s#%d", n.net.Names[n.node], n.dialled)
-		e := network.Connects(id, in.Addr, to, lastDoor(n, to, in.Addr))
-		if network.Did(&e).Failed {
-			a.Refused = 111
-		} else {
-			a.Conn = n.open(&conn{id: id, other: to, accepted: true})
+		if n.connectWaits(to) {
+			a.Refused = 115 // EINPROGRESS
+			a.Conn = n.open(&conn{id: waiting, address: in.Addr, other: to, waits: true})
+			break
 		}
-		n.make(e)
+		var made bool
+		if a.Conn, made = n.connect(in.Addr, to); !made {
+			a.Refused = 111
+		}
 	case model.Send, model.Shutdown, model.Close:
 		n.give(in)
 	case model.Receive, model.Accept:
@@ -94,6 +101,19 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 	n.deliver(&a.Reaction)
 	a.Clients, a.Touched = n.clients(), touches(n, from, was)
 	return a, n.err
+}
+
+// connect makes a connect that is done now, and returns the number of the connection. It says
+// whether there is one.
+func (n *environment) connect(address string, to int) (number int, made bool) {
+	n.dialled++
+	id := fmt.Sprintf("%s#%d", n.net.Names[n.node], n.dialled)
+	e := network.Connects(id, address, to, lastDoor(n, to, address))
+	if made = !network.Did(&e).Failed; made {
+		number = n.open(&conn{id: id, other: to, accepted: true})
+	}
+	n.make(e)
+	return number, made
 }
 
 // open adds a connection, and returns its number. Numbers are those of the execution. Ids are those
@@ -150,7 +170,8 @@ func (n *environment) handOn() {
 // stream differs from no data.
 func (n *environment) give(in model.Input) {
 	c := n.conns[in.Conn]
-	if c.closed {
+	if c.closed || c.waits {
+		c.closed = true
 		return
 	}
 	to := c.other
@@ -165,6 +186,7 @@ func (n *environment) give(in model.Input) {
 	label := network.Event{Kind: in.Kind, Conn: c.id, Address: c.address, Sent: c.sent}
 	if c.closed && c.id != "" {
 		label.Taken, label.Unaccepted, label.Failed = c.taken, !c.accepted, in.Failed
+		label.Aborts = n.aborts(c)
 	}
 	n.net.Data[label] = slices.Clone(in.Data)
 	e := skeleton.Event{Label: label, To: to}
@@ -216,9 +238,10 @@ func (n *environment) take(in model.Input) {
 // connection.
 func (n *environment) deliver(r *model.Reaction) {
 	for progress := true; progress && (n.deviation < 0 || !n.ordered); {
-		progress = n.breaksNext(r)
+		progress = n.connectsNow(r)
+		progress = n.breaksNext(r) || progress
 		for i := range n.arrivals {
-			if !n.done[i] && n.arrives(&n.arrivals[i], r) {
+			if !n.done[i] && n.comes(i) && n.arrives(&n.arrivals[i], r) {
 				n.done[i], progress = true, true
 			}
 		}
@@ -252,7 +275,7 @@ func (n *environment) connOf(id string) int {
 // enter has what was sent on a connection be there.
 func (n *environment) enter(a *skeleton.Arrival, at int, r *model.Reaction) {
 	sent, c, d := network.Did(&a.Send), n.conns[at], model.Delivery{Conn: at}
-	k := chunk{send: a.Send}
+	k := chunk{send: a.Send, at: n.ticks}
 	if sent.Kind == model.Send {
 		d.Data = n.net.Data[sent]
 		c.arrived += len(d.Data)
@@ -346,9 +369,12 @@ func (n *environment) isOpen(connect skeleton.Name) bool {
 
 // canOpen says whether all that is before a connection has happened.
 func (n *environment) canOpen(connect skeleton.Name) bool {
-	return slices.ContainsFunc(n.arrivals, func(a skeleton.Arrival) bool {
-		return a.Send.Name == connect && n.happened(a.After)
-	})
+	for i := range n.arrivals {
+		if a := &n.arrivals[i]; a.Send.Name == connect && n.happened(a.After) && n.comes(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // end notes what the end of the node does to its connections.

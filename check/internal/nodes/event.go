@@ -19,6 +19,7 @@ type conn struct {
 	ended    bool // the end of the stream has arrived
 	accepted bool // or opened by the node
 	broken   bool // a reset has arrived
+	waits    bool // it is a connect, and is not made yet
 	inFlight []chunk
 }
 
@@ -28,10 +29,17 @@ func (c *conn) comesTo(send *skeleton.Event) bool {
 	return c.id == "" && network.ComesTo(c.address, c.again, send)
 }
 
+// isWaiting says whether it is a connect that waits, and nobody has given it up.
+func (c *conn) isWaiting() bool { return c.waits && !c.closed }
+
+// waiting is the id of such a connect.
+const waiting = "?"
+
 // chunk is a part of a stream that was delivered: the send that it comes from, and where in the
 // stream it ends. Without data it is the end of the stream.
 type chunk struct {
 	send skeleton.Event
 	end  int
 	last bool
+	at   int // epoch in which it has arrived
 }

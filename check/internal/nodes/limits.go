@@ -27,7 +27,7 @@ func limits(system *skeleton.System, net *network.Nodes) string {
 		if network.Tick(s.Global, net) != nil {
 			return "no execution was found that goes on when the clock advances"
 		}
-		if reason := network.Circle(s.Global, net.Names); reason != "" {
+		if reason := network.Circle(s.Global, net.Names); reason != "" && net.IsWhole(s.Global) {
 			return reason
 		}
 	}

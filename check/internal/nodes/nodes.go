@@ -60,6 +60,9 @@ type Config struct {
 	// what was begun when it ends is done again.
 	Resume []byte
 	Save   func(encode func() ([]byte, error), last bool)
+	// Partitions are those that are explored, one at a time: each lists the pairs of nodes between
+	// which nothing gets through, by their places, the smaller one first.
+	Partitions [][][2]int
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 }
@@ -114,6 +117,8 @@ type explorer struct {
 	// is to come there again. What arrives may be other than it was, so they are a guess.
 	schedules map[string][]model.Action
 	runs      int
+	stage     stage
+	told      []*Violation // of earlier stages
 	result    Result
 	unknown   string // why the verdict cannot be that it holds
 	never     error  // that a node does not listen
@@ -153,30 +158,17 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 			return nil, err
 		}
 	}
-	if err := (recorder{x}).exploreAndTell(); err != nil {
+	if err := (stages{x}).explore(); err != nil {
 		return nil, err
 	}
 	r := &x.result
-	if len(x.found) == 0 && x.never != nil {
+	if len(x.found)+len(x.told) == 0 && x.never != nil {
 		return nil, x.never
 	}
-	r.Counts, r.Runs = x.system.Counts(), x.runs
+	r.Counts, r.Runs, r.Traces = x.stage.Counts, x.runs, x.stage.Traces
 	r.Strays = slices.SortedFunc(maps.Keys(x.net.Nobody), func(a, b network.Stray) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Address, b.Address))
 	})
-	for _, s := range x.system.Skeletons() {
-		if !s.Possible() {
-			continue
-		}
-		var traces []int
-		for _, of := range s.Components {
-			traces = append(traces, of.Traces)
-		}
-		r.Traces = append(r.Traces, traces)
-	}
-	if len(x.found) == 0 && x.unknown == "" {
-		x.unknown = limits(x.system, x.net)
-	}
 	switch {
 	case len(r.Violations) > 0:
 		r.Verdict = model.Violated
@@ -424,67 +416,23 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 	return local, found, err
 }
 
-// explore explores a node against what a skeleton says of the others. Executions that leave the
-// skeleton are branches. The first violation ends it, and everything else.
-//
-// An execution that has left the skeleton is not cut off there. To end it would disable what others
-// could have done, and the search does not know that as a dependence: it would then miss orders in
-// which another goroutine leaves the skeleton first.
+// explore explores a node against what a skeleton says of the others (exploration). Executions that
+// leave the skeleton are branches. The first violation ends it, and everything else.
 func (x *explorer) explore(item skeleton.Item) error {
-	var e skeleton.Exploration
-	script := item.Local.Events
-	begin := func() *environment { return newEnvironment(x.net, item.Component, script, item.Arrivals) }
-	// Of what is independent in the node, some orders may be run, since the environment depends on
-	// them. They count once.
-	seen := map[uint64]bool{}
-	_, err := x.search(item.Component, begin, func(n *environment, log *sut.Log, outcome model.Outcome) bool {
-		c := n.analyse(log.Events, len(n.arrivals))
-		// It was run to its end without more arriving. Only what it did first counts, and what
-		// others did that is not after that.
-		for _, at := range c.departures {
-			event := n.made[at]
-			b := skeleton.Branch{Component: item.Component, Before: n.followed(c), Event: &event}
-			x.keep(append(slices.Clone(b.Before), event), log)
-			e.Branches = append(e.Branches, b)
-		}
-		switch {
-		case len(c.departures) > 0:
-		// It has ended, or waits, before it has done all, or for something else than is said.
-		case !n.hasDone(c) || n.waitsFor(log) != item.Local.Waits:
-			b := skeleton.Branch{Component: item.Component, Before: network.Sorted(n.made),
-				Waits: n.waitsFor(log)}
-			x.keep(b.Before, log)
-			e.Branches = append(e.Branches, b)
-		case isLate(n): // the connect was refused
-		default: // it is judged in any case: the print is a hash
-			if n.ordered || !seen[c.print] {
-				seen[c.print] = true
-				e.Traces++
-			}
-			if n.due > 0 {
-				return false // it goes on when the clock advances
-			}
-			if o := outcome.String(); !slices.Contains(e.Outcomes, o) {
-				e.Outcomes = append(e.Outcomes, o)
-			}
-			x.judge(item, log, outcome)
-			return x.enough()
-		}
-		return false
-	})
-	if err != nil {
+	e := exploration{x: x, item: item, seen: map[uint64]bool{}}
+	if err := e.run(); err != nil {
 		return err
 	}
-	x.result.Outcomes = append(x.result.Outcomes, e.Outcomes...)
+	x.result.Outcomes = append(x.result.Outcomes, e.found.Outcomes...)
 	if x.enough() {
 		return errEnough
 	}
-	e.Branches = append(e.Branches, slices.Concat(network.Reorder(x.net, item),
+	e.found.Branches = append(e.found.Branches, slices.Concat(network.Reorder(x.net, item),
 		network.OtherDoors(x.net, item))...)
 	if x.net.Ordered[item.Component] {
-		e.Branches = append(e.Branches, network.Resets(x.net, item)...)
+		e.found.Branches = append(e.found.Branches, network.Resets(x.net, item)...)
 	}
-	x.report(reported{Key: item.Key, IsExplored: true, Explored: e})
+	x.report(reported{Key: item.Key, IsExplored: true, Explored: e.found})
 	if err := x.confirm(); err != nil || !x.enough() {
 		return err
 	}

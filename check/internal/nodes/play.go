@@ -94,6 +94,7 @@ func (b *baton) drop(p Parting) {
 func (p *player) environment(node int, b *baton) *environment {
 	// What it sends is noted by itself, and not for others.
 	net := &network.Nodes{Names: p.net.Names, Addresses: p.net.Addresses, Data: maps.Clone(p.net.Data),
+		Parted:  p.net.Parted,
 		Ordered: ordered(len(p.global))}
 	if p.explored {
 		net.Ordered = p.net.Ordered

@@ -23,11 +23,34 @@ func recordedEvents(g skeleton.Global, net *network.Nodes) (list []report.NodeEv
 		numbers[e.Name] = i + 1
 		list = append(list, report.NodeEvent{
 			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.Data[d],
-			Taken: d.Taken, End: d.End, Failed: d.Failed, Time: d.Time, Own: d.Own,
+			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Time: d.Time, Own: d.Own,
 			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
 		})
 	}
 	return list
+}
+
+// recordedPartition is a partition as a file has it, and partitionOf is the inverse.
+func recordedPartition(p *network.Partition) *report.NodesPartition {
+	if p == nil {
+		return nil
+	}
+	r := &report.NodesPartition{From: p.From, Until: p.Until}
+	for _, l := range p.Links {
+		r.Links = append(r.Links, [2]int{l[0] + 1, l[1] + 1})
+	}
+	return r
+}
+
+func partitionOf(r *report.NodesPartition) *network.Partition {
+	if r == nil {
+		return nil
+	}
+	p := &network.Partition{From: r.From, Until: r.Until}
+	for _, l := range r.Links {
+		p.Links = append(p.Links, [2]int{l[0] - 1, l[1] - 1})
+	}
+	return p
 }
 
 // kinds are those of events, by their names in files, which are those of report.NodeEventKinds.
@@ -52,7 +75,7 @@ func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[network.Event]
 		c := r.Node - 1
 		at := stream{c, r.Conn}
 		label := network.Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken,
-			End: r.End, Failed: r.Failed, Time: r.Time, Own: r.Own}
+			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Time: r.Time, Own: r.Own}
 		switch label.Kind {
 		case model.Connect, model.Accept:
 			open[at] = true
@@ -259,7 +282,7 @@ func (x recorder) player(g skeleton.Global, node int) *player {
 // was chosen, and what has come of it. Hashes of the logs tell whether it is the same again.
 func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
 	rec := &report.NodesRecording{Directory: x.config.Directory, Violated: p.judged + 1,
-		Events: recordedEvents(p.global, x.net)}
+		Events: recordedEvents(p.global, x.net), Partition: recordedPartition(x.net.Parted)}
 	for c, node := range x.config.Nodes {
 		o := x.options(c)
 		n := report.NodeRecording{Schedule: all[c].chosen}

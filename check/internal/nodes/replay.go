@@ -81,7 +81,8 @@ func inThese(changed []string) string {
 func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecording) (
 	p *player, closeAll func(), err error) {
 	p = &player{judged: rec.Violated - 1, programs: programs,
-		net: &network.Nodes{Addresses: map[string]int{}, Ordered: ordered(len(rec.Nodes))}}
+		net: &network.Nodes{Addresses: map[string]int{}, Ordered: ordered(len(rec.Nodes)),
+			Parted: partitionOf(rec.Partition)}}
 	p.global, p.net.Data = skeletonOf(rec)
 	var unwatch []func() bool
 	closeAll = func() {

@@ -32,6 +32,10 @@ func (n *environment) breakAll(r *model.Reaction) {
 	for i := range n.arrivals {
 		a := &n.arrivals[i]
 		at := n.connOf(network.Did(&a.Send).Conn)
+		if at >= 0 && network.ResetWaits(n.net, n.made, a, n.conns[at].ended) && (!n.hold.Resets[i] ||
+			!n.conns[at].ended && !network.NeverEnds(n.net, n.made, a)) {
+			continue
+		}
 		if n.ordered && n.deviation < 0 && network.Did(&a.Send).Kind == model.Close && at >= 0 &&
 			n.canBreak(i, at) &&
 			(network.NeverEnds(n.net, n.made, a) || network.Unread(n.net, n.made, a)) {
@@ -44,7 +48,8 @@ func (n *environment) breakAll(r *model.Reaction) {
 // canBreak says whether the reset that a close causes can come to a connection now.
 func (n *environment) canBreak(i, at int) bool {
 	c := n.conns[at]
-	return n.happened(n.arrivals[i].After) && !c.closed && !c.broken && c.accepted
+	return n.happened(n.arrivals[i].After) && !c.closed && !c.broken && c.accepted &&
+		network.ResetComes(n.net, n.made, &n.arrivals[i], c.ended)
 }
 
 // breakOff has a reset come to a connection, after all that was sent on it.
@@ -54,7 +59,9 @@ func (n *environment) breakOff(i, at int, r *model.Reaction) {
 		a := &n.arrivals[j]
 		if s := network.Did(&a.Send); !n.done[j] && s.Kind == model.Send &&
 			s.Conn == network.Did(closed).Conn && a.Send.Component == closed.Component {
-			n.enter(a, at, r)
+			if n.conns[at].ended || !n.hasHealed() || !network.IsLost(n.net, n.made, n.arrivals, a, true) {
+				n.enter(a, at, r)
+			}
 			n.done[j] = true
 		}
 	}
@@ -128,4 +135,72 @@ func isLate(n *environment) bool {
 		}
 	}
 	return false
+}
+
+// hasHealed says whether the network was parted, and is not any more.
+func (n *environment) hasHealed() bool {
+	return n.net.Parted != nil && n.ticks >= n.net.Parted.Until
+}
+
+// comes says whether the network lets an arrival come now: it is not held, and not lost.
+func (n *environment) comes(i int) bool {
+	a := &n.arrivals[i]
+	may, must := n.net.IsHeld(n.node, a.Send.Component, n.sent[i])
+	switch {
+	case !may || n.ticks < n.net.Parted.From:
+		return true
+	case n.hasHealed():
+		return !network.IsLost(n.net, n.made, n.arrivals, a, n.resetNext(network.Did(&a.Send).Conn))
+	}
+	return !must && n.ticks == n.net.Parted.From && n.hold.Early[i]
+}
+
+// aborts says whether something that was not read has come on a connection before the network was
+// parted, in the epoch in which that was.
+func (n *environment) aborts(c *conn) bool {
+	return n.net.Parts(n.node, c.other) && slices.ContainsFunc(c.inFlight, func(k chunk) bool {
+		return !k.last && k.at == n.net.Parted.From && k.at < n.ticks
+	})
+}
+
+// resetNext says whether the script has a connection reset in place of the end of its stream.
+func (n *environment) resetNext(id string) bool {
+	return slices.ContainsFunc(n.script, func(e skeleton.Event) bool {
+		d := network.Did(&e)
+		return d.Kind == model.Broken && d.Conn == id && !d.End
+	})
+}
+
+// connectWaits says whether a connect to a node has to wait until the network has healed.
+func (n *environment) connectWaits(to int) bool {
+	p := n.net.Parted
+	if !n.net.Parts(n.node, to) || n.ticks < p.From || n.hasHealed() {
+		return false
+	}
+	if n.ticks > p.From {
+		return true
+	}
+	n.tried++
+	return n.tried > n.hold.Connects
+}
+
+// connectsNow has the connects be made that have waited for the network to heal, and says whether
+// there are any. No time passes: each is made before anything else arrives then.
+func (n *environment) connectsNow(r *model.Reaction) (progress bool) {
+	if !n.hasHealed() {
+		return false
+	}
+	for at := range n.conns {
+		c := n.conns[at]
+		if !c.isWaiting() {
+			continue
+		}
+		c.closed, progress = true, true
+		if _, made := n.connect(c.address, c.other); made {
+			r.Opened = append(r.Opened, at)
+		} else {
+			r.Deliveries = append(r.Deliveries, model.Delivery{Conn: at, End: model.Reset})
+		}
+	}
+	return progress
 }

@@ -38,6 +38,7 @@ type known struct {
 	Stuck map[string][]savedFinding
 	// Ordered are the nodes whose events are in one order; nil: all are.
 	Ordered    []bool
+	Stage      stage
 	Signatures map[string]bool
 }
 
@@ -63,7 +64,7 @@ func init() {
 func (x *explorer) encode() ([]byte, error) {
 	k := known{Runs: x.runs, Schedules: x.schedules, Data: x.net.Data, Nobody: x.net.Nobody,
 		Outcomes: x.result.Outcomes, Unknown: x.unknown, Signatures: x.known,
-		Stuck: map[string][]savedFinding{}, Ordered: x.net.Ordered}
+		Stuck: map[string][]savedFinding{}, Ordered: x.net.Ordered, Stage: x.stage}
 	if x.never != nil {
 		k.Never = x.never.Error()
 	}
@@ -90,6 +91,7 @@ func (x *explorer) resume(data []byte) error {
 	if x.net.Ordered = k.Ordered; k.Ordered == nil {
 		x.net.Ordered = ordered(len(x.config.Nodes))
 	}
+	x.stage, x.net.Parted = k.Stage, k.Stage.Parted
 	for _, r := range s.Reports {
 		x.report(r)
 	}
@@ -166,7 +168,8 @@ func (x *explorer) encodeAt(m mark) ([]byte, error) {
 // save hands the exploration over to be saved, as of a mark. Where nothing was explored there is
 // nothing to save. What was found ends the check, so it need not go on.
 func (x *explorer) save(m mark, last bool) {
-	if x.config.Save != nil && len(x.reports) > 0 && len(x.found) == 0 {
+	begun := len(x.reports) > 0 || x.stage.Parted != nil
+	if x.config.Save != nil && begun && len(x.found)+len(x.told) == 0 {
 		x.config.Save(func() ([]byte, error) { return x.encodeAt(m) }, last)
 	}
 }

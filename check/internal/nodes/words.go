@@ -3,6 +3,7 @@ package nodes
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
@@ -23,8 +24,10 @@ func steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 		case e.Tick > ticks:
 			ticks = e.Tick
 			now := network.Did(e).Time
+			list = append(list, partsBefore(net, ticks)...)
 			list = append(list, report.NodeStep{What: "the time is " + clockText(now),
 				Kind: model.Pass.String(), Time: now})
+			list = append(list, healsAfter(net, ticks)...)
 		case e.Tick == 0:
 			d := network.Did(e)
 			list = append(list, report.NodeStep{Node: net.Names[p.Node], What: words(net, e),
@@ -88,4 +91,38 @@ func words(net *network.Nodes, e *skeleton.Event) string {
 		return "has the time " + clockText(d.Time)
 	}
 	return d.Kind.String() + "s " + d.Conn + d.Address
+}
+
+// partsBefore are the steps in which the network is parted, if it is before an advance of the
+// clock.
+func partsBefore(net *network.Nodes, ticks int) []report.NodeStep {
+	if net.Parted == nil || ticks != net.Parted.From+1 {
+		return nil
+	}
+	return linkSteps(net, "part", "is parted from ")
+}
+
+// healsAfter are the steps in which it heals.
+func healsAfter(net *network.Nodes, ticks int) []report.NodeStep {
+	if net.Parted == nil || ticks != net.Parted.Until {
+		return nil
+	}
+	return linkSteps(net, "heal", "reaches again ")
+}
+
+// linkSteps has a step for each node whose links are parted, or heal.
+func linkSteps(net *network.Nodes, kind, what string) (list []report.NodeStep) {
+	for node, name := range net.Names {
+		var others []string
+		for other := range net.Names {
+			if other != node && net.Parts(node, other) {
+				others = append(others, net.Names[other])
+			}
+		}
+		if len(others) > 0 {
+			list = append(list, report.NodeStep{Node: name, Kind: kind,
+				What: what + strings.Join(others, ", ")})
+		}
+	}
+	return list
 }

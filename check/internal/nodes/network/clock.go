@@ -17,7 +17,7 @@ func Tick(g skeleton.Global, net *Nodes) skeleton.Global {
 			now = due
 		}
 	}
-	if now == 0 {
+	if now == 0 || net.isTooLong(g, now) {
 		return nil
 	}
 	next := slices.Clone(g)
@@ -36,6 +36,43 @@ func Tick(g skeleton.Global, net *Nodes) skeleton.Global {
 		next[c] = skeleton.Local{Events: append(slices.Clone(g[c].Events), e)}
 	}
 	return next
+}
+
+// IsDue says whether a node waits for a timer.
+func IsDue(g skeleton.Global) bool {
+	return slices.ContainsFunc(g, func(l skeleton.Local) bool { return dueOf(l.Waits) > 0 })
+}
+
+// IsWhole says whether the network heals in an execution, if it is parted.
+func (n *Nodes) IsWhole(g skeleton.Global) bool {
+	return n.Parted == nil || Advances(g) >= n.Parted.Until
+}
+
+// Advances is how often the clock advances.
+func Advances(g skeleton.Global) (ticks int) {
+	for c := range g {
+		ticks = max(ticks, Ticks(g[c].Events))
+	}
+	return ticks
+}
+
+// isTooLong says whether the network would be parted for longer than is explored, if the clock
+// advanced to some time.
+func (n *Nodes) isTooLong(g skeleton.Global, now time.Duration) bool {
+	p := n.Parted
+	if p == nil {
+		return false
+	}
+	began := time.Duration(0)
+	for c := range g {
+		for i := range g[c].Events {
+			if e := &g[c].Events[i]; e.Tick > 0 && e.Tick == p.From {
+				began = Did(e).Time
+			}
+		}
+	}
+	ticks := Advances(g)
+	return ticks >= p.From && ticks < p.Until && now-began >= Longest
 }
 
 // dueOf is when the timer of a node is due; 0: it has none, or is gone.

@@ -31,6 +31,9 @@ type Event struct {
 	// Unaccepted says, of a Close, that the connection was never accepted, and Failed that the
 	// network has closed it. A Connect with Failed is refused: the listener is closed.
 	Unaccepted, Failed bool
+	// Aborts says, of a Close across a partition, that something had come before the network was
+	// parted and was not read: so it is a reset.
+	Aborts bool
 	// Time is, of a Pass, what the common clock shows then. Own says that a timer of the node is
 	// due.
 	Time time.Duration
@@ -39,8 +42,12 @@ type Event struct {
 
 // Key implements skeleton.Label.
 func (e Event) Key() string {
-	return fmt.Sprintf("%d %q %q %x %d %t %t %t %d %t", e.Kind, e.Conn, e.Address, e.Sent, e.Taken, e.End,
+	key := fmt.Sprintf("%d %q %q %x %d %t %t %t %d %t", e.Kind, e.Conn, e.Address, e.Sent, e.Taken, e.End,
 		e.Unaccepted, e.Failed, e.Time, e.Own)
+	if e.Aborts {
+		key += " aborts"
+	}
+	return key
 }
 
 // Did is what an event of a node is.
@@ -53,6 +60,8 @@ type Nodes struct {
 	Addresses map[string]int
 	// Ordered are those nodes whose events are in one order, by their place.
 	Ordered []bool
+	// Parted is when nothing gets through between some of them; nil: never.
+	Parted *Partition
 	// Data is what was sent, by the event. Events have a hash of all that was sent before, too, so
 	// none of them ever has other data.
 	Data map[Event][]byte

@@ -34,8 +34,9 @@ func Reorder(net *Nodes, item skeleton.Item) (list []skeleton.Branch) {
 			for i := range item.Arrivals {
 				a := &item.Arrivals[i]
 				if sent := Did(&a.Send); sent.Kind == model.Connect && sent.Address == address &&
+					net.canCome(script, a, before) &&
 					a.Send.From == again && a.Send.Name != e.From && Happened(a.After, before) &&
-					!Takes(before, a.Send.Name) && mayBeNext(item, a, before) {
+					!Takes(before, a.Send.Name) && mayBeNext(net, item, a, before) {
 					other(Event{Kind: model.Accept, Conn: sent.Conn}, &a.Send)
 				}
 			}
@@ -51,8 +52,9 @@ func Reorder(net *Nodes, item skeleton.Item) (list []skeleton.Branch) {
 			for i, a := range sends {
 				end += len(net.Data[Did(&a.Send)])
 				// What was sent before the clock advanced last is there.
-				there := i+1 < len(sends) && Epoch(script, sends[i+1]) < Ticks(before)
-				if end > taken[now.Conn] && end != now.Taken && Happened(a.After, before) && !there {
+				there := i+1 < len(sends) && net.isThere(script, sends[i+1], before)
+				if end > taken[now.Conn] && end != now.Taken && Happened(a.After, before) && !there &&
+					net.canCome(script, a, before) {
 					other(Event{Kind: model.Receive, Conn: now.Conn, Taken: end}, &a.Send)
 				}
 			}
@@ -65,12 +67,12 @@ func Reorder(net *Nodes, item skeleton.Item) (list []skeleton.Branch) {
 // mayBeNext says whether a connection may be accepted after some events. One that was made before
 // the clock has advanced is before those after that, and one that a client has made before another
 // one is before that.
-func mayBeNext(item skeleton.Item, a *skeleton.Arrival, before []skeleton.Event) bool {
+func mayBeNext(net *Nodes, item skeleton.Item, a *skeleton.Arrival, before []skeleton.Event) bool {
 	script := item.Local.Events
 	for i := range item.Arrivals {
 		b := &item.Arrivals[i]
 		if Did(&b.Send).Kind == model.Connect && Did(&b.Send).Address == Did(&a.Send).Address &&
-			(Epoch(script, b) < Epoch(script, a) || skeleton.Precedes(&b.Send, &a.Send)) &&
+			(net.latestOf(script, b) < net.earliestOf(script, a) || skeleton.Precedes(&b.Send, &a.Send)) &&
 			!Takes(before, b.Send.Name) {
 			return false
 		}

@@ -19,21 +19,85 @@ import (
 // Unread says whether a node sends more in these events, on the connection of a close, than was
 // read before the close.
 func Unread(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
+	_, found := unreadAt(net, events, a)
+	return found
+}
+
+// unreadAt is the epoch in which a node sends the first byte, on the connection of a close, that
+// was not read before the close.
+func unreadAt(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) (epoch int, found bool) {
 	closed, sum := Did(&a.Send), 0
 	for i := range events {
+		if epoch = max(epoch, events[i].Tick); events[i].Tick > 0 {
+			continue
+		}
 		if e := Did(&events[i]); e.Kind == model.Send && e.Conn == closed.Conn {
-			sum += len(net.Data[e])
+			if sum += len(net.Data[e]); sum > closed.Taken {
+				return epoch, true
+			}
 		}
 	}
-	return sum > closed.Taken
+	return 0, false
+}
+
+// ResetComes says whether the network lets a reset come to a node after some events, with end after
+// the end of the stream. Where the node itself has sent what was not read, on a connection that was
+// closed before that arrives, the reset is sent then.
+func ResetComes(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bool) bool {
+	node, other := a.Send.To, a.Send.Component
+	if !net.Parts(node, other) {
+		return true
+	}
+	now := Ticks(events)
+	if now > net.Parted.From && now < net.Parted.Until {
+		return false // one that had come before is an event there
+	}
+	return now >= net.earliest(node, other, resetSent(net, events, a, end))
+}
+
+// resetSent is the first epoch in which a reset can be sent to a node.
+func resetSent(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bool) int {
+	sent := Epoch(events, a)
+	if epoch, found := unreadAt(net, events, a); end && found {
+		sent = max(sent, net.earliest(a.Send.To, a.Send.Component, epoch))
+	}
+	return sent
+}
+
+// ResetWaits says whether a reset that can come to a node may as well come only when the network
+// has healed.
+func ResetWaits(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bool) bool {
+	if !net.Parts(a.Send.To, a.Send.Component) || Ticks(events) != net.Parted.From {
+		return false
+	}
+	may, _ := net.IsHeld(a.Send.To, a.Send.Component, resetSent(net, events, a, end))
+	return may
+}
+
+// IsLost says whether data are lost that were held: whoever has sent them has reset the connection
+// since, before the network had healed. What was not sent again by then is dropped. It is known
+// that it was a reset if something that had not been read had arrived by then, or with reset.
+func IsLost(net *Nodes, events []skeleton.Event, arrivals []skeleton.Arrival, a *skeleton.Arrival,
+	reset bool) bool {
+	sent := Did(&a.Send)
+	may, _ := net.IsHeld(a.Send.To, a.Send.Component, Epoch(events, a))
+	if !may || sent.Kind != model.Send {
+		return false
+	}
+	return slices.ContainsFunc(arrivals, func(b skeleton.Arrival) bool {
+		closed := Did(&b.Send)
+		return closed.Kind == model.Close && closed.Conn == sent.Conn &&
+			b.Send.Component == a.Send.Component && Epoch(events, &b) < net.Parted.Until &&
+			(reset || NeverEnds(net, events, &b))
+	})
 }
 
 // arrivedUnread is Unread of what must have arrived before the close, since the clock has advanced
 // in between.
 func arrivedUnread(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
-	last := Epoch(events, a)
-	later := slices.IndexFunc(events, func(e skeleton.Event) bool { return e.Tick >= last })
-	return last > 0 && Unread(net, events[:later], a)
+	epoch, found := unreadAt(net, events, a)
+	return found && (Did(&a.Send).Aborts ||
+		net.latest(a.Send.To, a.Send.Component, epoch) < Epoch(events, a))
 }
 
 // NeverEnds says whether a close comes as a reset in any case, after these events: the node does
@@ -57,7 +121,7 @@ func Resets(net *Nodes, item skeleton.Item) (list []skeleton.Branch) {
 		}
 		for k := range script {
 			for _, end := range []bool{false, true} {
-				if affects(net, &script[k], a, end, script[:k]) &&
+				if affects(net, &script[k], a, end, script[:k], item.Arrivals) &&
 					mayBreak(net, script[:k], item.Arrivals, a, end) {
 					e := broken(item.Component, k, a, end)
 					list = append(list,
@@ -71,7 +135,7 @@ func Resets(net *Nodes, item skeleton.Item) (list []skeleton.Branch) {
 
 // affects says whether an event, which comes after some others, is another one after a reset.
 func affects(net *Nodes, e *skeleton.Event, a *skeleton.Arrival, end bool,
-	before []skeleton.Event) bool {
+	before []skeleton.Event, arrivals []skeleton.Arrival) bool {
 	d, closed := Did(e), Did(&a.Send)
 	switch {
 	case NeverEnds(net, before, a):
@@ -79,7 +143,14 @@ func affects(net *Nodes, e *skeleton.Event, a *skeleton.Arrival, end bool,
 	case d.Conn != closed.Conn:
 		return false
 	}
-	return d.Kind == model.Send || !end && d.Kind == model.Receive && d.End
+	// Where the end and the reset come, the reset alone may come: what was held is lost then.
+	if d.Kind == model.Broken {
+		return d.End && !end && net.Parted != nil
+	}
+	return d.Kind == model.Send || !end && d.Kind == model.Receive && (d.End ||
+		slices.ContainsFunc(arrivals, func(b skeleton.Arrival) bool {
+			return b.Send.Name == e.From && IsLost(net, before, arrivals, &b, true)
+		}))
 }
 
 // broken is the event of a reset after k others of a node.
@@ -118,7 +189,7 @@ func mayBreak(net *Nodes, before []skeleton.Event, arrivals []skeleton.Arrival, 
 	}
 	k := len(before)
 	switch {
-	case !opened || !Happened(a.After, before):
+	case !opened || !Happened(a.After, before) || !ResetComes(net, before, a, end):
 		return false
 	case closed.Unaccepted:
 		return !end
@@ -132,7 +203,19 @@ func mayBreak(net *Nodes, before []skeleton.Event, arrivals []skeleton.Arrival, 
 	if noticed < 0 {
 		noticed = k
 	}
-	return !ended && Unread(net, before[:noticed], a)
+	epoch, found := unreadAt(net, before[:noticed], a)
+	return !ended && found && net.mayArrive(epoch, a, Epoch(before, a))
+}
+
+// mayArrive says whether what a node sends in some epoch can have come to the other one before that
+// has closed the connection, in another epoch. While the network is parted, the close says whether
+// it has.
+func (n *Nodes) mayArrive(sent int, a *skeleton.Arrival, closed int) bool {
+	if may, _ := n.IsHeld(a.Send.To, a.Send.Component, sent); may && closed > n.Parted.From &&
+		closed < n.Parted.Until {
+		return Did(&a.Send).Aborts
+	}
+	return n.earliest(a.Send.To, a.Send.Component, sent) <= closed
 }
 
 // comesAfter says whether what was received is a send, or comes after that at the other node.

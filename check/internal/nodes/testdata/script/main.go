@@ -75,6 +75,19 @@ func follow(steps []string) {
 				panic("the read: " + got)
 			}
 			conn.SetReadDeadline(time.Time{})
+		case "reach-not": // within so many seconds: what a connect comes to
+			f := strings.Fields(with)
+			c, got := whatReached(f[0], seconds(f[2]))
+			if conn = c; got == f[1] {
+				panic("the connect: " + got)
+			}
+		case "reach": // or leave it at that
+			f := strings.Fields(with)
+			if conn, _ = whatReached(f[0], seconds(f[1])); conn == nil {
+				return
+			}
+		case "close":
+			err = conn.Close()
 		case "expect": // or leave it at that
 			if whatRead(conn) != with {
 				return
@@ -122,6 +135,24 @@ func whatRead(conn net.Conn) string {
 		return "late"
 	}
 	panic(err)
+}
+
+// whatReached is whatDialled with a time limit; 0: there is none but that of TCP.
+func whatReached(address string, limit time.Duration) (net.Conn, string) {
+	conn, err := net.DialTimeout("tcp", "127.0.0.1"+address, limit)
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		return nil, "late"
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, "refused"
+	}
+	if errors.Is(err, syscall.ECONNRESET) {
+		return nil, "reset"
+	}
+	if err != nil {
+		panic(err)
+	}
+	return conn, "made"
 }
 
 // whatDialled says what a connect comes to.

@@ -1,0 +1,190 @@
+package nodes
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// exploration is that of one node against what a skeleton says of the others.
+//
+// An execution that has left the skeleton is not cut off there. To end it would disable what others
+// could have done, and the search does not know that as a dependence: it would then miss orders in
+// which another goroutine leaves the skeleton first.
+type exploration struct {
+	x     *explorer
+	item  skeleton.Item
+	found skeleton.Exploration
+	// Of what is independent in the node, some orders may be run, since the environment depends on
+	// them. They count once: seen are their prints.
+	seen  map[uint64]bool
+	tried int // most connects across a partition in the epoch in which it begins
+}
+
+// run explores the node with what the skeleton has arrive, and then with what else the network may
+// have arrive in the epoch in which it is parted. Those executions only show branches: where they
+// do as the skeleton says, they do so in the first exploration, too.
+func (e *exploration) run() error {
+	begin := e.environment
+	_, err := e.x.search(e.item.Component, begin, e.judge)
+	if err != nil || e.x.enough() {
+		return err
+	}
+	holds, all := network.Holds(e.x.net, &e.item, e.tried)
+	if !all && e.x.unknown == "" {
+		e.x.unknown = "too much is sent to node " + e.x.net.Names[e.item.Component] +
+			" at the time at which the network is parted"
+	}
+	for _, hold := range holds {
+		held := func() *environment {
+			n := begin()
+			n.hold = hold
+			return n
+		}
+		if _, err := e.x.search(e.item.Component, held, e.branches); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// environment is that of an execution.
+func (e *exploration) environment() *environment {
+	return newEnvironment(e.x.net, e.item.Component, e.item.Local.Events, e.item.Arrivals)
+}
+
+// branches adds the branches that an execution shows. It never ends the search.
+func (e *exploration) branches(n *environment, log *sut.Log, _ model.Outcome) bool {
+	e.leaves(n, log)
+	return false
+}
+
+// leaves adds the branches that an execution shows, and says whether there are any.
+func (e *exploration) leaves(n *environment, log *sut.Log) (c *causality, leaves bool) {
+	c = n.analyse(log.Events, len(n.arrivals))
+	// It was run to its end without more arriving. Only what it did first counts, and what others
+	// did that is not after that.
+	for _, at := range c.departures {
+		event := n.made[at]
+		b := skeleton.Branch{Component: e.item.Component, Before: n.followed(c), Event: &event}
+		e.x.keep(append(slices.Clone(b.Before), event), log)
+		e.found.Branches = append(e.found.Branches, b)
+	}
+	if len(c.departures) > 0 {
+		return c, true
+	}
+	// It has ended, or waits, before it has done all, or for something else than is said.
+	if !n.hasDone(c) || n.waitsFor(log) != e.item.Local.Waits {
+		b := skeleton.Branch{Component: e.item.Component, Before: network.Sorted(n.made),
+			Waits: n.waitsFor(log)}
+		e.x.keep(b.Before, log)
+		e.found.Branches = append(e.found.Branches, b)
+		return c, true
+	}
+	return c, false
+}
+
+// judge adds what an execution shows, and says whether that is enough.
+func (e *exploration) judge(n *environment, log *sut.Log, outcome model.Outcome) bool {
+	e.tried = max(e.tried, n.tried)
+	c, leaves := e.leaves(n, log)
+	if leaves || isLate(n) { // the connect was refused
+		return false
+	}
+	if n.ordered || !e.seen[c.print] { // it is judged in any case: the print is a hash
+		e.seen[c.print] = true
+		e.found.Traces++
+	}
+	if n.due > 0 {
+		return false // it goes on when the clock advances
+	}
+	if o := outcome.String(); !slices.Contains(e.found.Outcomes, o) {
+		e.found.Outcomes = append(e.found.Outcomes, o)
+	}
+	e.x.judge(e.item, log, outcome)
+	return e.x.enough()
+}
+
+// judge notes a violation. Only an execution that has made all events of its skeleton is judged:
+// then what has arrived is all that ever does. A deadlock is one if confirm says so.
+func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome) {
+	if !outcome.Violation() {
+		return
+	}
+	f := &finding{item: item, outcome: outcome, choices: choicesOf(log.Events)}
+	if first := log.Race.First(); first != nil {
+		race := *first // the log is valid until the next execution
+		f.race = &race
+	}
+	// Executions that show the same are one violation. A deadlock may not be one, so it may come
+	// again with another item.
+	program := x.config.Nodes[item.Component].Program
+	key := x.net.Names[item.Component] + "\n" + narrate.SignatureOf(program, log).Key
+	if f.isStuck() {
+		key += item.Key
+	}
+	if x.known[key] {
+		return
+	}
+	x.known[key] = true
+	if f.isStuck() {
+		x.stuck[item.Key] = append(x.stuck[item.Key], f)
+		return
+	}
+	for _, s := range x.system.Skeletons() {
+		if s.Items[item.Component] == item.Key {
+			f.global = s.Global
+			break
+		}
+	}
+	x.found = append(x.found, f)
+}
+
+// enough says whether so many violations were found as are looked for.
+func (x *explorer) enough() bool { return len(x.found)+len(x.told) >= max(x.config.Violations, 1) }
+
+// confirm looks for deadlocks that all nodes together have. One node by itself may only seem to
+// wait for ever: another one goes on where it was taken to end, or a timer of it is due. Those who
+// wait for a node that never listens have no deadlock, but the error for that.
+func (x *explorer) confirm() error {
+	for _, s := range x.system.Skeletons() {
+		for _, key := range s.Items {
+			for len(x.stuck[key]) > 0 && !x.enough() && s.Possible() && !network.IsDue(s.Global) &&
+				x.net.IsWhole(s.Global) {
+				if x.never != nil {
+					return x.never
+				}
+				f := x.stuck[key][0]
+				f.global, x.stuck[key] = s.Global, x.stuck[key][1:]
+				x.found = append(x.found, f)
+			}
+		}
+	}
+	return nil
+}
+
+// neverListens is the error of a node that is connected to and does not listen.
+func (x *explorer) neverListens(g skeleton.Global) error {
+	for c := range g {
+		for i := range g[c].Events {
+			e := &g[c].Events[i]
+			address := network.Did(e).Address
+			listens := func(l skeleton.Event) bool {
+				d := network.Did(&l)
+				return d.Kind == model.Listen && network.Reaches(d.Address, address)
+			}
+			if d := network.Did(e); d.Kind == model.Connect && !d.Failed &&
+				!slices.ContainsFunc(g[e.To].Events, listens) {
+				return fmt.Errorf("node %s never listens at %s, where node %s connects to it: have it "+
+					"listen there, or give it the address at which it does",
+					x.net.Names[e.To], address, x.net.Names[c])
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,376 @@
+package nodes
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// partedSystem is a server and a client, and a network between them that is parted at any moment,
+// and heals with any later advance of the clock. It goes through all its states, one step at a
+// time: a node does the next thing, one message arrives, the network is parted, or the clock
+// advances.
+type partedSystem struct {
+	steps [2][]string // see testdata/parted; the server is the first one
+	seen  map[partedState]bool
+	got   [2]map[string]bool // what the nodes come to
+}
+
+// partedState is comparable, so that no state is gone through twice.
+type partedState struct {
+	now    int
+	parted int // 0: not yet; 1: it is; 2: it has healed
+	nodes  [2]partedNode
+	// ends are those of the connection, at the server and at the client. Its connect has arrived at
+	// the server, and was accepted. closed: the server does not listen any more.
+	ends                      [2]partedEnd
+	arrived, accepted, closed bool
+}
+
+type partedNode struct {
+	at     int  // step
+	begun  bool // the step waits
+	due    int  // so long
+	got    string
+	joined bool // it has the connection
+	done   bool
+	// Its connect has waited for the network to heal. made: it is made, which is not noticed yet.
+	// By then the connection may be reset.
+	waited, made bool
+}
+
+// partedEnd is one end of the connection. What it sends is on its way: letters, + for the connect,
+// . for the end of the stream, ! for a reset.
+type partedEnd struct {
+	sent, got                           string
+	ended, shut, fault, closed, aborted bool
+}
+
+// explore goes through all states from one on.
+func (p *partedSystem) explore(s partedState) {
+	if p.seen[s] {
+		return
+	}
+	p.seen[s] = true
+	next := s.moves(p.steps)
+	if len(next) == 0 {
+		next = s.advances()
+	}
+	if len(next) == 0 {
+		for n := range s.nodes {
+			p.got[n][s.nodes[n].got] = true
+		}
+		return
+	}
+	if s.parted == 0 {
+		parted := s
+		parted.parted = 1
+		for e := range parted.ends {
+			parted.ends[e].drop()
+		}
+		if n := &parted.nodes[1]; n.begun && p.steps[1][n.at][0] == 'd' {
+			n.waited = true
+		}
+		p.explore(parted)
+	}
+	for _, t := range next {
+		p.explore(t)
+	}
+}
+
+// drop forgets what nobody sends again.
+func (e *partedEnd) drop() {
+	if e.aborted && e.sent != "" {
+		e.sent = "!"
+	}
+}
+
+// advances are the states after the clock has advanced: the network may heal then.
+func (s partedState) advances() []partedState {
+	due := 0
+	for _, n := range s.nodes {
+		if n.begun && (due == 0 || n.due < due) {
+			due = n.due
+		}
+	}
+	if due == 0 {
+		return nil
+	}
+	s.now = due
+	if s.parted != 1 {
+		return []partedState{s}
+	}
+	healed := s
+	healed.parted = 2
+	return []partedState{s, healed}
+}
+
+// moves are the states after a step for which no time has to pass.
+func (s partedState) moves(steps [2][]string) (list []partedState) {
+	for e := range s.ends {
+		if s.ends[e].sent != "" && s.parted != 1 {
+			t := s
+			what := t.ends[e].sent[0]
+			t.ends[e].sent = t.ends[e].sent[1:]
+			t.get(1-e, what)
+			list = append(list, t)
+		}
+	}
+	for n := range s.nodes {
+		if node := &s.nodes[n]; node.done {
+			continue
+		} else if node.at == len(steps[n]) {
+			t := s
+			t.exit(n)
+			list = append(list, t)
+			continue
+		}
+		list = append(list, s.does(n, steps[n])...)
+	}
+	return list
+}
+
+// get has a message arrive at an end.
+func (s *partedState) get(e int, what byte) {
+	end := &s.ends[e]
+	switch {
+	case what == '+':
+		if s.arrived = true; s.closed && !end.closed {
+			s.abort(e)
+		}
+	case what == '!':
+		end.fault, end.ended, end.shut = end.fault || !end.ended, true, true
+	case end.closed:
+		if what != '.' && !end.aborted {
+			end.aborted = true
+			end.sent += "!"
+		}
+	case what == '.':
+		end.ended = true
+	default:
+		end.got += string(what)
+	}
+}
+
+// abort resets the connection.
+func (s *partedState) abort(e int) {
+	end := &s.ends[e]
+	end.closed, end.aborted = true, true
+	if end.sent += "!"; s.parted == 1 {
+		end.drop()
+	}
+}
+
+// close closes an end. What has arrived and was not read makes that a reset.
+func (s *partedState) close(e int) {
+	switch end := &s.ends[e]; {
+	case end.closed:
+	case end.fault || end.shut:
+		end.closed, end.sent = true, ""
+	case end.got != "":
+		s.abort(e)
+	default:
+		end.closed = true
+		end.sent += "."
+	}
+}
+
+// exit is the end of a node.
+func (s *partedState) exit(n int) {
+	s.nodes[n].done = true
+	if s.nodes[n].joined {
+		s.close(n)
+	}
+	if n == 0 {
+		s.closed = true
+		if s.nodes[1].joined && !s.accepted && !s.ends[0].closed {
+			s.abort(0) // nobody has accepted it
+		}
+	}
+}
+
+// does is what a node can do now: begin to wait, give up, or what it waits for.
+func (s partedState) does(n int, steps []string) (list []partedState) {
+	node, step := s.nodes[n], steps[s.nodes[n].at]
+	long, _ := strconv.Atoi(step[1:])
+	waits := strings.ContainsAny(step[:1], "asdr")
+	if waits && !node.begun {
+		s.nodes[n].begun, s.nodes[n].due = true, s.now+long
+		s.nodes[n].waited = step[0] == 'd' && s.parted == 1
+		return []partedState{s}
+	}
+	done := func(t partedState, got string) {
+		to := &t.nodes[n]
+		to.at, to.begun, to.due, to.got = to.at+1, false, 0, to.got+got
+		to.waited, to.made = false, false
+		if got != "" && strings.ContainsAny(step[:1], "ad") {
+			to.at = len(steps)
+		}
+		list = append(list, t)
+	}
+	t := s
+	end := &t.ends[n]
+	switch {
+	case step[0] == 'a' && s.arrived && !s.accepted && !end.closed:
+		t.accepted, t.nodes[n].joined = true, true
+		done(t, "")
+	case step[0] == 'd' && node.made && end.fault:
+		end.closed, end.sent, t.nodes[n].joined = true, "", false
+		done(t, "x")
+	case step[0] == 'd' && node.made:
+		done(t, "")
+	case step[0] == 'd' && s.parted != 1 && s.closed:
+		done(t, "f")
+	case step[0] == 'd' && s.parted == 2 && node.waited:
+		t.nodes[n].joined, t.nodes[n].made, end.sent = true, true, "+"
+		list = append(list, t)
+	case step[0] == 'd' && s.parted != 1:
+		t.nodes[n].joined = true
+		end.sent = "+"
+		done(t, "")
+	case step[0] == 'r' && end.got != "":
+		got := end.got
+		end.got = ""
+		done(t, got)
+	case step[0] == 'r' && end.fault:
+		end.fault = false
+		done(t, "x")
+	case step[0] == 'r' && end.ended:
+		done(t, "e")
+	case step[0] == 'w' && (end.fault || end.shut):
+		end.fault = false
+		done(t, "p")
+	case step[0] == 'w':
+		end.sent += step[1:]
+		done(t, "")
+	case step[0] == 'c':
+		t.close(n)
+		done(t, "")
+	}
+	if waits && s.now >= node.due && !node.made { // a connect is made, or given up
+		done(s, map[bool]string{true: "", false: "t"}[step[0] == 's'])
+	}
+	return list
+}
+
+// TestPartitionsAgainstTwin: random nodes whose network is parted come to the same as a system
+// whose states are all gone through, and to nothing else.
+func TestPartitionsAgainstTwin(t *testing.T) {
+	program := build(t, "./testdata/parted")
+	kinds := map[rune]int{}
+	for seed := range uint64(*systems) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		scripts := randomParted(r)
+		who := r.IntN(2)
+		p := partedSystem{seen: map[partedState]bool{}, got: [2]map[string]bool{{}, {}}}
+		for n := range scripts {
+			p.steps[n] = strings.Fields(scripts[n])
+		}
+		p.explore(partedState{})
+		want := slices.Sorted(maps.Keys(p.got[who]))
+		for _, got := range want {
+			for _, letter := range got {
+				kinds[letter]++
+			}
+		}
+		comparePartedNodes(t, program, scripts, who, want, fmt.Sprint("seed ", seed))
+	}
+	t.Log(kinds)
+	for _, kind := range "abtex" {
+		if *systems >= 25 && kinds[kind] == 0 {
+			t.Errorf("no node comes to %c", kind)
+		}
+	}
+}
+
+// comparePartedNodes checks that one of the nodes comes to what is wanted, and to nothing else.
+func comparePartedNodes(t *testing.T, program *sut.Program, scripts []string, who int, want []string,
+	name string) {
+	t.Helper()
+	run := func(check string) *Result {
+		config := Config{Nodes: partedNodes(program, scripts, who, check), Partitions: both()}
+		r, err := Run(t.Context(), config)
+		if err != nil {
+			t.Fatalf("%s: %v\n%q", name, err, scripts)
+		}
+		return r
+	}
+	if r := run("in:" + strings.Join(want, ",")); r.Verdict != model.Holds {
+		message := r.Reason
+		if v := r.Violation(); v != nil {
+			message = fmt.Sprint(v.Counterexample.Failure.Message, "\n", strings.Join(whats(v.Events), "\n"))
+		}
+		t.Errorf("%s: node %d comes to something else than %q: %v, %s\n%q", name, who, want, r.Verdict,
+			message, scripts)
+	}
+	for _, got := range want {
+		r := run("not:" + got)
+		if v := r.Violation(); v == nil || v.Recording == nil {
+			t.Errorf("%s: node %d does not come to %q of %q: %v, %s, %+v\n%q", name, who, got, want,
+				r.Verdict, r.Reason, v, scripts)
+		}
+	}
+}
+
+// partedNodes are nodes that follow the scripts. One of them checks what it has got.
+func partedNodes(program *sut.Program, scripts []string, who int, check string) (list []Node) {
+	for i, script := range scripts {
+		node := Node{Name: string(rune('a' + i)), Program: program, Package: "./testdata/parted",
+			Args: []string{"not:-"}}
+		if i == 0 {
+			node.Listen = "127.0.0.1:7600"
+		}
+		if i == who {
+			node.Args[0] = check
+		}
+		node.Args = append(node.Args, strings.Fields(script)...)
+		list = append(list, node)
+	}
+	return list
+}
+
+// randomParted are scripts of a server and a client. No sum of some times is that of others.
+func randomParted(r *rand.Rand) []string {
+	long := r.Perm(9)
+	next := func(what string) string {
+		n := 1
+		for range long[0] {
+			n *= 3
+		}
+		long = long[1:]
+		return what + strconv.Itoa(n)
+	}
+	steps := func(script []string, steps int) string {
+		for range steps {
+			switch what := r.IntN(7); {
+			case what < 3:
+				script = append(script, "w"+string(rune('a'+r.IntN(2))))
+			case what < 6:
+				script = append(script, next("r"))
+			default:
+				script = append(script, next("s"))
+			}
+		}
+		if r.IntN(3) == 0 && len(long) > 2 {
+			script = append(script, "c", next("s"))
+		}
+		return strings.Join(script, " ")
+	}
+	var client []string
+	if r.IntN(2) == 0 {
+		client = append(client, next("s"))
+	}
+	client = append(client, next("d"))
+	accept := "a10000"
+	if r.IntN(4) == 0 {
+		accept = next("a")
+	}
+	return []string{steps([]string{accept}, 1+r.IntN(3)), steps(client, 1+r.IntN(3))}
+}
