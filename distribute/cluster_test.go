@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/internal/testkit"
+	"github.com/tandem-mc/tandem/internal/testkit/natsd"
 )
 
 // freePorts are ports that nobody uses.
@@ -224,5 +225,34 @@ func TestCertificateWanted(t *testing.T) {
 	}
 	if got := explained(io.EOF); got != io.EOF {
 		t.Errorf("without TLS: %v", got)
+	}
+}
+
+// TestServerGoesAtTheBeginning: what a leader begins with is done again if the server goes away
+// meanwhile, and not if something else is wrong.
+func TestServerGoesAtTheBeginning(t *testing.T) {
+	t.Parallel()
+	s := natsd.Start(t, t.TempDir())
+	l, err := lead(t, Options{URL: s.URL}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	calls, since := 0, l.since.Load()
+	if err := l.persist(func() error {
+		if calls++; calls == 1 {
+			s.Kill()
+			s.Restart()
+			testkit.Await(t, "the connection is made again", func() bool { return l.since.Load() > since })
+			return errors.New("no answer")
+		}
+		return l.prepare()
+	}); err != nil || calls < 2 {
+		t.Errorf("after %d calls: %v", calls, err)
+	}
+	calls = 0
+	wrong := errors.New("another check leads there")
+	if err := l.persist(func() error { calls++; return wrong }); !errors.Is(err, wrong) || calls != 1 {
+		t.Errorf("after %d calls: %v", calls, err)
 	}
 }
