@@ -256,3 +256,25 @@ func TestServerGoesAtTheBeginning(t *testing.T) {
 		t.Errorf("after %d calls: %v", calls, err)
 	}
 }
+
+// TestServerComes: who connects while the server is away for a moment waits for it.
+func TestServerComes(t *testing.T) {
+	t.Parallel()
+	s := natsd.Start(t, t.TempDir())
+	s.Kill()
+	connected := make(chan error, 1)
+	go func() {
+		_, err := StatusOf(t.Context(), Options{URL: s.URL})
+		connected <- err
+	}()
+	s.Restart()
+	if err := <-connected; err != nil {
+		t.Error(err)
+	}
+	for err, want := range map[error]bool{nats.ErrNoServers: true, io.EOF: true, unix.ECONNRESET: true,
+		nats.ErrAuthorization: false, fmt.Errorf("%w: %w", nats.ErrTLS, io.EOF): false} {
+		if isAway(err) != want {
+			t.Errorf("%v: away is %t", err, !want)
+		}
+	}
+}

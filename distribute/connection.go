@@ -104,13 +104,26 @@ func (c *connection) dial() error {
 	} else {
 		options = append(options, c.Login.options()...)
 	}
+	// A server that is started again is away for a moment.
 	var err error
-	if c.nats, err = nats.Connect(url, options...); err != nil {
-		return fmt.Errorf("connecting: %w", explained(err))
+	for end := time.Now().Add(firstPatience); ; pause(context.Background(), beat/4) {
+		if c.nats, err = nats.Connect(url, options...); err == nil {
+			break
+		}
+		if !isAway(err) || time.Now().After(end) {
+			return fmt.Errorf("connecting: %w", explained(err))
+		}
 	}
 	c.since.Store(time.Now().UnixNano())
 	c.js, err = jetstream.New(c.nats)
 	return err
+}
+
+// isAway reports whether an error of a connection is that of a server that is not there, or just
+// begins or ends. With TLS, a connection that ends may also be refused for good.
+func isAway(err error) bool {
+	return !errors.Is(err, nats.ErrTLS) && (errors.Is(err, nats.ErrNoServers) || errors.Is(err, io.EOF) ||
+		errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET))
 }
 
 // explained is an error of a connection with what to do about it.

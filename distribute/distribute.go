@@ -140,12 +140,14 @@ const clusterReplicas = 3
 
 // How long things may take.
 const (
-	ackWait      = 5 * time.Second // after which a part of a worker that is silent is given to another
-	beat         = time.Second     // between two signs of life
-	lifetime     = 6 * time.Second // after which who gave none is gone
-	patience     = 10 * time.Second
-	stopGrace    = 2 * time.Second  // for a worker to end a part that is wanted
-	lost         = 15 * time.Second // after which a part that no worker speaks of is lost
-	pingInterval = 5 * time.Second
-	awayMost     = 2 * time.Minute // after which a server that ends with its run does not come back
+	ackWait  = 5 * time.Second // after which a part of a worker that is silent is given to another
+	beat     = time.Second     // between two signs of life
+	lifetime = 6 * time.Second // after which who gave none is gone
+	patience = 10 * time.Second
+	// For a server that is not there at first: who has named the wrong one does not wait for long.
+	firstPatience = 3 * time.Second
+	stopGrace     = 2 * time.Second  // for a worker to end a part that is wanted
+	lost          = 15 * time.Second // after which a part that no worker speaks of is lost
+	pingInterval  = 5 * time.Second
+	awayMost      = 2 * time.Minute // after which a server that ends with its run does not come back
 )
