@@ -29,84 +29,25 @@ func main() {
 	follow(os.Args[1:])
 }
 
+// sockets are what a script works with.
+type sockets struct {
+	listener net.Listener
+	conn     net.Conn
+	n        int // what the last read has come to
+}
+
 // follow takes steps one after the other. Each is a verb, and perhaps what it is about.
 func follow(steps []string) {
-	var l net.Listener
-	var conn net.Conn
-	var err error
-	n := 0
+	var s sockets
 	for _, step := range steps {
 		what, with, _ := strings.Cut(step, " ")
+		var err error
+		goesOn := true
 		switch what {
-		case "listen":
-			l, err = net.Listen("tcp", "127.0.0.1"+with)
-		case "everywhere":
-			l, err = net.Listen("tcp", with)
-		case "unlisten":
-			err = l.Close()
-		case "accept":
-			conn, err = l.Accept()
-		case "dial":
-			conn, err = net.Dial("tcp", "127.0.0.1"+with)
-		case "dial-not":
-			address, unexpected, _ := strings.Cut(with, " ")
-			c, got := whatDialled(address)
-			if conn = c; got == unexpected {
-				panic("the connect: " + got)
-			}
-		case "redial": // or leave it at that
-			c, got := whatDialled(with)
-			if conn = c; got != "made" {
-				return
-			}
-		case "write":
-			_, err = conn.Write([]byte(with))
-		case "read":
-			size, _ := strconv.Atoi(with)
-			n, err = conn.Read(make([]byte, size))
-		case "read-not":
-			if got := whatRead(conn); got == with {
-				panic("the read: " + got)
-			}
-		case "not-by": // so many seconds: what a read comes to
-			got, after, _ := strings.Cut(with, " ")
-			conn.SetReadDeadline(time.Now().Add(seconds(after)))
-			if what := whatRead(conn); what == got {
-				panic("the read: " + got)
-			}
-			conn.SetReadDeadline(time.Time{})
-		case "reach-not": // within so many seconds: what a connect comes to
-			f := strings.Fields(with)
-			c, got := whatReached(f[0], seconds(f[2]))
-			if conn = c; got == f[1] {
-				panic("the connect: " + got)
-			}
-		case "reach": // or leave it at that
-			f := strings.Fields(with)
-			if conn, _ = whatReached(f[0], seconds(f[1])); conn == nil {
-				return
-			}
-		case "close":
-			err = conn.Close()
-		case "expect": // or leave it at that
-			if whatRead(conn) != with {
-				return
-			}
-		case "write-not":
-			if got := whatWritten(conn); got == with {
-				panic("the write: " + got)
-			}
-		case "not":
-			if strconv.Itoa(n) == with {
-				panic("read " + with + " bytes")
-			}
+		case "listen", "everywhere", "unlisten", "accept", "dial", "write", "read", "close", "within":
+			err = s.do(what, with)
 		case "sleep":
 			time.Sleep(seconds(with))
-		case "within":
-			err = conn.SetReadDeadline(time.Now().Add(seconds(with)))
-		case "try":
-			conn.SetReadDeadline(time.Now().Add(seconds(with)))
-			n, _ = conn.Read(make([]byte, 1))
 		case "leave":
 			go func() { <-make(chan int) }()
 			time.Sleep(seconds("1")) // so that it has begun, and has no more to do
@@ -114,10 +55,89 @@ func follow(steps []string) {
 			for {
 				time.Sleep(time.Second)
 			}
+		default:
+			goesOn = s.look(what, with)
 		}
 		if err != nil {
 			panic(err)
 		}
+		if !goesOn {
+			return
+		}
+	}
+}
+
+// do takes a step that is to succeed.
+func (s *sockets) do(what, with string) (err error) {
+	switch what {
+	case "listen":
+		s.listener, err = net.Listen("tcp", "127.0.0.1"+with)
+	case "everywhere":
+		s.listener, err = net.Listen("tcp", with)
+	case "unlisten":
+		err = s.listener.Close()
+	case "accept":
+		s.conn, err = s.listener.Accept()
+	case "dial":
+		s.conn, err = net.Dial("tcp", "127.0.0.1"+with)
+	case "write":
+		_, err = s.conn.Write([]byte(with))
+	case "read":
+		size, _ := strconv.Atoi(with)
+		s.n, err = s.conn.Read(make([]byte, size))
+	case "close":
+		err = s.conn.Close()
+	case "within":
+		err = s.conn.SetReadDeadline(time.Now().Add(seconds(with)))
+	}
+	return err
+}
+
+// look takes a step that may come to several things. It panics at what is not to be, and says
+// whether the script goes on.
+func (s *sockets) look(what, with string) bool {
+	f := strings.Fields(with)
+	got := ""
+	switch what {
+	case "dial-not": // what a connect comes to
+		s.conn, got = whatReached(f[0], 0)
+		unexpected(got, f[1], "connect")
+	case "redial": // or leave it at that
+		s.conn, got = whatReached(with, 0)
+		return got == "made"
+	case "reach-not": // within so many seconds: what a connect comes to
+		s.conn, got = whatReached(f[0], seconds(f[2]))
+		unexpected(got, f[1], "connect")
+	case "reach": // or leave it at that
+		s.conn, got = whatReached(f[0], seconds(f[1]))
+		return got == "made"
+	case "read-not":
+		unexpected(whatRead(s.conn), with, "read")
+	case "not-by": // so many seconds: what a read comes to
+		s.conn.SetReadDeadline(time.Now().Add(seconds(f[1])))
+		unexpected(whatRead(s.conn), f[0], "read")
+		s.conn.SetReadDeadline(time.Time{})
+	case "expect": // or leave it at that
+		return whatRead(s.conn) == with
+	case "write-not":
+		unexpected(whatWritten(s.conn), with, "write")
+	case "not":
+		if strconv.Itoa(s.n) == with {
+			panic("read " + with + " bytes")
+		}
+	case "try":
+		s.conn.SetReadDeadline(time.Now().Add(seconds(with)))
+		s.n, _ = s.conn.Read(make([]byte, 1))
+	default:
+		panic("no such step: " + what)
+	}
+	return true
+}
+
+// unexpected panics if something comes to what it is not to come to.
+func unexpected(got, not, what string) {
+	if got == not {
+		panic("the " + what + ": " + got)
 	}
 }
 
@@ -137,7 +157,7 @@ func whatRead(conn net.Conn) string {
 	panic(err)
 }
 
-// whatReached is whatDialled with a time limit; 0: there is none but that of TCP.
+// whatReached says what a connect comes to within a time; 0: there is no limit but that of TCP.
 func whatReached(address string, limit time.Duration) (net.Conn, string) {
 	conn, err := net.DialTimeout("tcp", "127.0.0.1"+address, limit)
 	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
@@ -153,18 +173,6 @@ func whatReached(address string, limit time.Duration) (net.Conn, string) {
 		panic(err)
 	}
 	return conn, "made"
-}
-
-// whatDialled says what a connect comes to.
-func whatDialled(address string) (net.Conn, string) {
-	conn, err := net.Dial("tcp", "127.0.0.1"+address)
-	switch {
-	case err == nil:
-		return conn, "made"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, "refused"
-	}
-	panic(err)
 }
 
 // whatWritten says what a write comes to.
