@@ -122,26 +122,18 @@ func (c Config) partitionProblems() (wrong list) {
 		if p == anyNode {
 			continue
 		}
-		a, b, both := strings.Cut(p, ":")
-		for _, name := range []string{a, b}[:1+flag(both)] {
+		names := strings.SplitN(p, ":", 2)
+		for _, name := range names {
 			if !slices.ContainsFunc(c.Nodes, func(n Node) bool { return n.Name == name }) {
 				wrong.add("faults", "there is no node %.64q to part: give partition=NAME, or "+
 					"partition=NAME:NAME for two of them", name)
 			}
 		}
-		if a == b {
-			wrong.add("faults", "node %s cannot be parted from itself: name another one", a)
+		if len(names) == 2 && names[0] == names[1] {
+			wrong.add("faults", "node %s cannot be parted from itself: name another one", names[0])
 		}
 	}
 	return wrong
-}
-
-// flag is 1 if something is so.
-func flag(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // Links are the partitions that are explored, one at a time: each lists the pairs of nodes
