@@ -140,7 +140,7 @@ func (s *Slot) ExploreFar(p *explore.Subtree, b pool.Bounds, wanted <-chan struc
 	// The worker rests by itself within these bounds, also if it does not hear from here any more.
 	data, err := frame(task{Bounds: b}, part)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: writing a part: %w", pool.ErrUnexplored, err)
 	}
 	// This waits for a worker, for seconds mostly.
 	result, err := s.leader.Explore(s.ctx, data, wanted)
