@@ -3,11 +3,11 @@ package codec
 import "cmp"
 
 // Chunks keeps what several encodings have in common, such as parts of one search: who writes the
-// next one need not look at it again, and who reads it has it already. What was not in the last
-// encoding but one is forgotten. One goroutine at a time may use it.
+// next one need not look at it again, and who reads it has it already. Each encoding forgets what
+// the one before did not look at, so memory is that of two. One goroutine at a time may use it.
 type Chunks struct {
-	// Least is how many bytes are worth to be kept; 0: 1,024. A chunk has names and records of its
-	// own, so small ones would take much more than they do as a part of the whole.
+	// Least is the size in bytes from which on a chunk is kept; 0: 1,024. A chunk has names and
+	// records of its own, so a small one would take much more than it does as a part of the whole.
 	Least int
 
 	written, last map[place][]byte // nil: it is too small
