@@ -34,14 +34,17 @@ func (l *Leader) begin() error {
 	return l.nats.Publish(newsSubject, nil)
 }
 
-// persist does something again that failed because the server went away meanwhile, until it is
-// there for long enough. What it does is to be the same if it is done twice.
+// beginTries is how often a run is begun with a server that goes away meanwhile.
+const beginTries = 3
+
+// persist does something again that failed because the server went away meanwhile. It may have been
+// done before, in part or wholly.
 func (l *Leader) persist(do func() error) error {
 	for try := 1; ; try++ {
 		since := l.since.Load()
 		err := do()
 		broken := !l.nats.IsConnected() || l.since.Load() != since
-		if err == nil || !broken || try == tries || l.ctx.Err() != nil {
+		if err == nil || !broken || try == beginTries || l.ctx.Err() != nil {
 			return err
 		}
 		l.say("the server went away while the run began (%v): trying again", err)

@@ -90,15 +90,15 @@ func Work(ctx context.Context, o Options, own Identity, start Start) error {
 }
 
 // errAway is why a worker ends whose server is gone, and cannot come back.
-var errAway = errors.New("start a worker again when the check is")
+var errAway = errors.New("start a worker with the URL that the next check shows")
 
 // miss ends a worker whose server would have ended with its run, and did not say so. It has been
 // killed, or nobody knows what has become of it: the next check has another URL.
 func (w *worker) miss(now time.Time) {
 	since := w.away.Load()
 	if gone := now.Sub(time.Unix(0, since)); w.embedded.Load() && since > 0 && gone >= awayMost {
-		w.end(fmt.Errorf("the NATS server %s of the check is gone for %v: %w", withoutSecret(w.url),
-			gone.Round(time.Second), errAway))
+		w.end(fmt.Errorf("the NATS server %s has been gone for %v, and its check with it: %w",
+			withoutSecret(w.url), gone.Round(time.Second), errAway))
 	}
 }
 

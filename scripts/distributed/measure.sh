@@ -8,7 +8,8 @@
 # executions that were explored by workers, and in vain; parts; executions of the worker that has the
 # fewest and of the one that has the most; bytes and packets to and from workers.
 #
-# WORKERS="1 2" takes other numbers. Needs root, ip, and bin/tandem (make build).
+# The exit code is 1 if a result was another one. WORKERS="1 2" takes other numbers of workers. Needs
+# root, ip, and bin/tandem (make build).
 set -eu
 [ "$(id -u)" = 0 ] || { echo "measure: must run as root" >&2; exit 3; }
 cd "$(dirname "$0")/../.."
@@ -16,6 +17,9 @@ cd "$(dirname "$0")/../.."
 dir=$(mktemp -d)
 id=$$
 finish() {
+	# shellcheck disable=SC2046 # pids are words
+	kill $(jobs -p) 2>/dev/null || :
+	wait
 	for n in 1 2 3 4 5 6 7 8; do ip netns delete "tandem-$id-$n" 2>/dev/null || :; done
 	ip link delete "tb$id" 2>/dev/null || :
 	rm -rf "$dir"
@@ -48,6 +52,7 @@ echo "alone: $(says "$dir/alone" | tr '\n' ' '): $alone processor seconds"
 ip link add "tb$id" type bridge
 ip addr add 10.211.55.1/24 dev "tb$id"
 ip link set "tb$id" up
+failed=0
 for workers in ${WORKERS:-1 2 4 8}; do
 	rm -f "$dir"/far* "$dir"/worker*
 	# shellcheck disable=SC2086
@@ -73,7 +78,7 @@ for workers in ${WORKERS:-1 2 4 8}; do
 	wait
 	all=$(seconds "$dir"/far.times "$dir"/worker*.times)
 	same=as
-	[ "$(says "$dir/far")" = "$(says "$dir/alone")" ] || same="NOT AS"
+	[ "$(says "$dir/far")" = "$(says "$dir/alone")" ] || same="NOT AS" failed=1
 	bytes=0 packets=0 n=0
 	while [ "$n" -lt "$workers" ]; do
 		n=$((n + 1))
@@ -89,6 +94,7 @@ for workers in ${WORKERS:-1 2 4 8}; do
 	awk -v w="$workers" -v s="$same" -v a="$alone" -v all="$all" -v t="$told" -v b="$balance" \
 		-v y="$bytes" -v p="$packets" 'BEGIN {
 		split(b, m, " ")
-		printf "%d workers: %s alone; %.1f processor seconds, %.2f; %s; %d to %d executions each; %.1f MB in %d packets\n",
-			w, s, all, a / all, t, m[1], m[2], y / 1e6, p }'
+		printf "%d workers: %s alone; %.1f processor seconds, %.2f; %s; ", w, s, all, a / all, t
+		printf "%d to %d executions each; %.1f MB in %d packets\n", m[1], m[2], y / 1e6, p }'
 done
+exit "$failed"
