@@ -53,6 +53,9 @@ func (l *logReader) read(s *abi.Shared) (*Log, error) {
 	log := &l.logs[l.number%len(l.logs)]
 	*log = Log{Events: l.events, Outcome: Outcome(outcome), ExitCode: int(s.ExitCode),
 		Position: int(s.Position)}
+	if log.Outcome == Crashed {
+		log.Unsynced = int(s.Exchange.Unsynced)
+	}
 	if w := s.Weight; w.Exponent < 1<<20 {
 		log.Weight = math.Ldexp(float64(w.Mantissa), int(w.Exponent))
 	} else {

@@ -74,6 +74,10 @@ type Inputs struct {
 	// and model.Accept. Both are inputs like others, so their order among inputs counts. With
 	// PerConnection they access nothing but what they take from, and what Answer.Touched says.
 	Taken bool `json:"taken,omitempty"`
+	// Crashes says that the program may crash at an input: Answer.Crash. So what it changes on its
+	// disk, and what it makes durable there, are inputs, too: model.Disk. With PerConnection these
+	// access nothing but what Answer.Touched says.
+	Crashes bool `json:"crashes,omitempty"`
 }
 
 // The environment where nothing else is said.
@@ -149,6 +153,9 @@ func (e Environment) describe(sh *abi.SharedEnvironment) error {
 	}
 	if e.Taken {
 		sh.Inputs |= abi.InputsTaken
+	}
+	if e.Crashes {
+		sh.Inputs |= abi.InputsCrashes
 	}
 	sh.HostsLength = uint64(copy(sh.Hosts[:], hosts))
 	return nil

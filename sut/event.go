@@ -94,7 +94,7 @@ const Free = abi.ReadyFree
 var outcomeNames = [...]string{
 	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
 	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit", "data race",
-	"limit", "livelock", "leaks not judged",
+	"limit", "livelock", "leaks not judged", "crash",
 }
 
 func (o Outcome) String() string {

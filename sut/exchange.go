@@ -2,7 +2,9 @@ package sut
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 	"unsafe"
@@ -18,6 +20,7 @@ var _ = [1]struct{}{}[0|
 	(model.Shutdown^abi.ExchangeShutdown)|(model.Close^abi.ExchangeClose)|
 	(model.Listen^abi.ExchangeListen)|(model.Pass^abi.ExchangePass)|
 	(model.Receive^abi.ExchangeReceive)|(model.Accept^abi.ExchangeAccept)|
+	(model.Disk^abi.ExchangeDisk)|
 	model.Kind(model.StillOpen^abi.EndNone)|model.Kind(model.EOF^abi.EndOfStream)|
 	model.Kind(model.Reset^abi.EndReset)|model.Kind(model.Once^abi.PassOnce)|
 	model.Kind(model.Read^abi.AccessRead)|model.Kind(model.Write^abi.AccessWrite)|
@@ -30,7 +33,8 @@ func readInput(s *abi.Shared) (model.Input, error) {
 		return model.Input{}, damage("a request has %d bytes of at most %d", h.Length, abi.ExchangeBytes)
 	}
 	kind := model.Kind(h.Kind)
-	in := model.Input{Kind: kind, Conn: int(h.Connection), Data: s.Data[:h.Length:h.Length]}
+	in := model.Input{Kind: kind, Conn: int(h.Connection), Data: s.Data[:h.Length:h.Length],
+		Unsynced: int(h.Unsynced)}
 	switch h.Kind {
 	case abi.ExchangeConnect, abi.ExchangeListen:
 		if in.Conn, in.Behaviour = 0, int(h.Connection); in.Behaviour >= maxBehaviours {
@@ -56,6 +60,8 @@ func readInput(s *abi.Shared) (model.Input, error) {
 		if in.Most = time.Duration(h.Most); in.Most < 0 {
 			return model.Input{}, damage("at most %d ns are to pass", h.Most)
 		}
+	case abi.ExchangeDisk:
+		in.Conn, in.Operation, in.Data = 0, string(in.Data), nil
 	default:
 		return model.Input{}, damage("a request has kind %d, which is unknown", h.Kind)
 	}
@@ -64,6 +70,12 @@ func readInput(s *abi.Shared) (model.Input, error) {
 
 // reply hands the answer over, in as many pieces as it needs.
 func (w *Worker) reply(a model.Answer) error {
+	if a.Crash != nil {
+		if w.environment.Inputs&abi.InputsCrashes == 0 {
+			return errors.New("an answer has the program crash, but Environment.Crashes is not set")
+		}
+		a = model.Answer{Touched: a.Touched, Crash: a.Crash}
+	}
 	h := &w.process.Shared.Exchange
 	*h = abi.ExchangeHeader{
 		Errno: uint32(a.Refused), Connection: uint32(a.Conn),
@@ -75,6 +87,9 @@ func (w *Worker) reply(a model.Answer) error {
 		fill(w.process.Shared, &left)
 		h.More = flag(!left.empty())
 		h.Clients = uint32(a.Clients)
+		if h.Crashed = flag(a.Crash != nil); h.Crashed != 0 {
+			h.Lost = uint32(min(max(a.Crash.Lost, 0), math.MaxInt32))
+		}
 		if h.Failed = flag(a.Failure != ""); h.Failed != 0 {
 			w.process.Shared.MessageLength = uint32(copy(w.process.Shared.Message[:], a.Failure))
 		}

@@ -26,7 +26,7 @@ func TestHolds(t *testing.T) {
 		ids := goroutinesOf(run(t, w, sut.Schedule{}, nil).Events)
 		for seed := range uint64(60) {
 			s := sut.Schedule{WantEnabled: true, Seed: seed / 2, EarlyTimers: int(seed % 3),
-				PartialOrder: seed%8 == 4, Steps: 5000}
+				Random: sut.Random{PartialOrder: seed%8 == 4}, Steps: 5000}
 			if seed%8 == 6 {
 				s.Priorities = &sut.Priorities{}
 			}
@@ -126,7 +126,7 @@ func TestHoldsEndWhereOthersWaitInLoops(t *testing.T) {
 		for _, g := range ids {
 			for seed := range uint64(4) {
 				s := sut.Schedule{Holds: []sut.Hold{{Goroutine: g, Nth: nth + 1}}, Seed: seed,
-					Steps: 2000, Rounds: 32, PartialOrder: seed == 2}
+					Steps: 2000, Rounds: 32, Random: sut.Random{PartialOrder: seed == 2}}
 				if outcome := run(t, w, s, nil).Outcome; outcome != sut.Completed && seed == 0 ||
 					outcome == sut.StepLimit {
 					t.Errorf("%+v ends as %v", s, outcome)
@@ -145,8 +145,8 @@ func TestEarlyTimersOfASchedule(t *testing.T) {
 		for early := range 3 {
 			other := startIn(t, sut.Snapshot, sut.Environment{EarlyTimers: early}, scenario)
 			for seed := range uint64(20) {
-				s := sut.Schedule{Seed: seed, WantEnabled: seed%2 == 0, PartialOrder: seed%3 == 0,
-					Steps: 300}
+				s := sut.Schedule{Seed: seed, WantEnabled: seed%2 == 0, Steps: 300,
+					Random: sut.Random{PartialOrder: seed%3 == 0}}
 				for at := range 8 {
 					s.Rare = append(s.Rare, sut.Rare{Kind: sut.RareEarlyTimer, At: 1 + at*int(seed)})
 				}
@@ -169,7 +169,7 @@ func TestPartialOrder(t *testing.T) {
 	for _, scenario := range []string{"counter", "deadlock", "walk"} {
 		w := start(t, sut.Snapshot, scenario)
 		for seed := range uint64(100) {
-			s := sut.Schedule{Seed: seed + 1, WantEnabled: true, PartialOrder: true}
+			s := sut.Schedule{Seed: seed + 1, WantEnabled: true, Random: sut.Random{PartialOrder: true}}
 			switches += checkPartialOrder(t, s, run(t, w, s, nil).Events)
 			if t.Failed() {
 				t.Fatalf("%s, seed %d", scenario, s.Seed)
@@ -267,7 +267,7 @@ func TestWalkIsUniform(t *testing.T) {
 	const executions = 4000
 	orders := map[string]int{}
 	for seed := range uint64(executions) {
-		log := run(t, w, sut.Schedule{Seed: seed + 1, Walk: &walk}, nil)
+		log := run(t, w, sut.Schedule{Seed: seed + 1, Random: sut.Random{Walk: &walk}}, nil)
 		if log.Outcome != sut.Completed {
 			t.Fatalf("%v: %s", log.Outcome, log.Stderr)
 		}
@@ -337,9 +337,9 @@ func TestGuideLimits(t *testing.T) {
 	for want, s := range map[string]sut.Schedule{
 		"the schedule has 1025 holds; the limit is 1024": {Holds: make([]sut.Hold, sut.MaxHolds+1)},
 		"the schedule has 1025 weights; the limit is 1024": {
-			Walk: &sut.Walk{Weights: make([]sut.Weight, 1025)}},
+			Random: sut.Random{Walk: &sut.Walk{Weights: make([]sut.Weight, 1025)}}},
 		"the schedule has 65 interesting objects; the limit is 64": {
-			Walk: &sut.Walk{Objects: make([]model.ObjectID, 65)}},
+			Random: sut.Random{Walk: &sut.Walk{Objects: make([]model.ObjectID, 65)}}},
 		"the schedule has 65 changes of priorities; the limit is 64": {
 			Priorities: &sut.Priorities{Changes: make([]int, 65)}},
 	} {

@@ -32,11 +32,7 @@ type Schedule struct {
 	Holds      []Hold
 	Seed       uint64 // non-zero: after Prefix pick pseudo-randomly
 	Priorities *Priorities
-	// PartialOrder has, with a Seed, pending operations ordered by random priorities. An operation
-	// gets a new one when something has happened that conflicts with it.
-	PartialOrder bool
-	Walk         *Walk
-	Rare         []Rare // with a Seed: rare events, in no order
+	Random
 	// EarlyTimers is how often the clock may advance although goroutines can go on, if that is more
 	// often than the Environment allows. Then it does so only for timers due within a second.
 	EarlyTimers int
@@ -45,8 +41,20 @@ type Schedule struct {
 	Rounds      int  // limit on rounds of a loop that waits while others can go on; 0: none
 	Steps       int  // limit on transitions; 0: the greatest that there is
 	OnlyEnd     bool // however long the execution is, keep an end of its log, and set no limit
+	// Disk is what is on the program's disk when the execution begins: the Log.Disk of an execution
+	// that has crashed. nil: what the machine has.
+	Disk []byte
 	// Show is what a report shows, and a search does not need. The events are the same with it.
 	Show *Show
+}
+
+// Random says how goroutines are picked with a Seed, if not uniformly.
+type Random struct {
+	// PartialOrder has pending operations ordered by random priorities. An operation gets a new one
+	// when something has happened that conflicts with it.
+	PartialOrder bool
+	Walk         *Walk
+	Rare         []Rare // rare events, in no order
 }
 
 // Show has an execution fill Log.Details.
@@ -170,6 +178,10 @@ type Log struct {
 	// before it; 0: it began at main.main.
 	From    int
 	Details *Details // nil: they were not wanted
+	// Disk is, of a Crashed, what is on the disk after it, for Schedule.Disk. Equal disks are equal
+	// byte for byte. Unsynced is how many operations were not durable; some of them may be lost.
+	Disk     []byte
+	Unsynced int
 	// Replay is the first schedule that the program has given to tandem.Replay; empty: none.
 	Replay string
 }
@@ -201,7 +213,8 @@ const (
 	// Unjudged: it ended well, but whether it left goroutines blocked for ever is not known: when
 	// OvertimeTimers timers had fired, or OvertimeYears had passed, some still waited for one.
 	Unjudged Outcome = abi.OutcomeUnjudged
-	DataRace Outcome = abi.OutcomeRace // two unordered accesses to memory; see Log.Race
+	DataRace Outcome = abi.OutcomeRace    // two unordered accesses to memory; see Log.Race
+	Crashed  Outcome = abi.OutcomeCrashed // as an answer said; see Log.Disk
 )
 
 // OvertimeTimers and OvertimeYears bound what comes after main where leaks are looked for: timers

@@ -27,6 +27,9 @@ const (
 	Receive Kind = Kinds + iota // read Data on Conn; without Data, the end of the stream
 	Accept                      // accept Conn, which was opened before
 	Broken                      // Conn is reset by the other end: not an input, but noted among these
+	// Disk changes what is on the program's disk, or makes changes durable: see Operation. It is
+	// given before that is done.
+	Disk
 )
 
 var kindNames = [Kinds]string{
@@ -43,6 +46,8 @@ func (k Kind) String() string {
 		return "accept"
 	case Broken:
 		return "reset"
+	case Disk:
+		return "disk"
 	}
 	if k < Kinds && kindNames[k] != "" {
 		return kindNames[k]
@@ -87,6 +92,10 @@ type Input struct {
 	// that nothing gets through any more, this included. Only the exploration of several programs
 	// is told of it.
 	Failed, Silent bool `json:"-"`
+	// Operation is, of a Disk, what is to be done, for people: "sync /var/db". Unsynced is, of any
+	// input of a program that may crash, how many operations on its disk are not durable yet.
+	Operation string `json:"-"`
+	Unsynced  int    `json:"-"`
 }
 
 // Once is Input.Most of a Pass to the first timer of the peers.
@@ -102,6 +111,8 @@ func (in Input) String() string {
 		return fmt.Sprintf("%s %d %s", in.Kind, in.Conn, in.Addr) + named(in.Name)
 	case Send, Receive:
 		return fmt.Sprintf("%s %d %s", in.Kind, in.Conn, quote(in.Data))
+	case Disk:
+		return in.Kind.String() + " " + in.Operation
 	case Pass:
 		if in.Most > 0 {
 			return fmt.Sprintf("%s %d at most %v", in.Kind, in.Conn, in.Most)

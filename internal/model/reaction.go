@@ -110,13 +110,24 @@ type Answer struct {
 	Touched []Touch
 	// Failure ends the execution with a failed assertion, for this reason, if it is not empty.
 	Failure string
+	// Crash ends the execution before the input takes effect, if it is not nil. Of the rest of the
+	// answer only Touched counts then.
+	Crash *Crash
+}
+
+// Crash is how a program crashes.
+type Crash struct {
+	// Lost is how many operations on the disk are lost at most: the last of those that are not
+	// durable. With 0 the machine goes on, so that none is.
+	Lost int
 }
 
 // Equal reports whether two answers are the same. Their reactions are in their normal form.
 func (a Answer) Equal(other Answer) bool {
 	return a.Reaction.Equal(other.Reaction) && a.Conn == other.Conn && a.First == other.First &&
 		a.Clients == other.Clients && a.Again == other.Again && a.Failure == other.Failure &&
-		slices.Equal(a.Touched, other.Touched)
+		slices.Equal(a.Touched, other.Touched) && (a.Crash == nil) == (other.Crash == nil) &&
+		(a.Crash == nil || *a.Crash == *other.Crash)
 }
 
 // String shows the reaction on one line; long data is cut short.

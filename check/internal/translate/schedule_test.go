@@ -71,7 +71,7 @@ func TestEveryOutcomeIsTranslated(t *testing.T) {
 		sut.DataRace: explore.DataRace, sut.Livelock: explore.Livelock, sut.Redundant: explore.Redundant,
 		sut.Fatal: explore.Panicked, sut.StepLimit: explore.StepLimit, sut.LogLimit: explore.StepLimit,
 		sut.RoundLimit: explore.StepLimit, sut.OtherLimit: explore.StepLimit,
-		sut.Unjudged: explore.StepLimit,
+		sut.Unjudged: explore.StepLimit, sut.Crashed: explore.Completed,
 	}
 	errors := map[sut.Outcome]string{
 		sut.Diverged: "the program is not deterministic: the schedule could not be followed at choice 7; " +

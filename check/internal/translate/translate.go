@@ -359,7 +359,7 @@ func access(e *sut.Event, object uint64) explore.Access {
 // Outcome maps how an execution ended; an error is an end that says nothing about the program.
 func Outcome(l *sut.Log) (explore.Outcome, error) {
 	switch l.Outcome {
-	case sut.Completed:
+	case sut.Completed, sut.Crashed:
 		return explore.Completed, nil
 	case sut.Deadlock:
 		return explore.Deadlock, nil

@@ -1,10 +1,10 @@
 // Package abi is the binary interface between the checker and the programs that it controls: the
 // memory that both map, and the bytes that they exchange through two pipes.
 //
-// The files shared.go, guide.go, environment.go, detail.go and place.go are compiled three times:
-// here, for the checker, and into packages runtime and syscall of the patched distribution, where
-// all names begin with a small letter (see package overlay). They must import nothing and hold
-// plain data only.
+// The files shared.go, wire.go, guide.go, environment.go, detail.go and place.go are compiled
+// three times: here, for the checker, and into packages runtime and syscall of the patched
+// distribution, where all names begin with a small letter (see package overlay). They must import
+// nothing and hold plain data only.
 package abi
 
 // Limits of one execution. A worker that reaches one ends the execution with
@@ -277,6 +277,7 @@ const (
 	OutcomeLimit // the message says which
 	OutcomeLivelock
 	OutcomeUnjudged // it ended well; whether it left goroutines blocked for ever is not known
+	OutcomeCrashed  // an answer said so
 )
 
 const MemoryWrite, MemoryAtomic = 1 << 0, 1 << 1 // bits of a memory access
@@ -301,28 +302,6 @@ type MemoryAccess struct {
 	StackLength uint64
 	Stack       [64]uint64
 }
-
-// Kinds of exchanges between the sockets of a worker and the checker.
-const (
-	ExchangeConnect = 1 + iota
-	ExchangeSend
-	ExchangeShutdown
-	ExchangeClose
-	ExchangeMore // the rest of the last answer
-	ExchangeListen
-	ExchangePass
-	ExchangeReceive     // what has arrived was read: only with InputsTaken
-	ExchangeAccept      // a connection was: likewise
-	PassOnce        = 1 // as the most that may pass: to the first timer of the peers, whenever that is
-)
-
-// Why a connection is closed: the name of an ExchangeClose. After a silence it is only told with
-// InputsTaken: nothing is to get through then, not even the end of the program.
-const (
-	ClosedByProgram = iota
-	ClosedByFault
-	ClosedBySilence
-)
 
 // Objects that are not addresses.
 const (
@@ -403,80 +382,6 @@ type Shared struct {
 	Places SharedPlaces
 
 	Record [MaxRecords]Record
-}
-
-// ExchangeHeader says what data holds: a request's payload on the way out, a
-// sequence of deliveries on the way back.
-type ExchangeHeader struct {
-	Kind uint32
-	// Of a connect or listen, on the way out: the behaviour that is chosen for the peers.
-	Connection uint32
-	Errno      uint32
-	Length     uint32
-	Deliveries uint32
-	More       uint32
-	Address    ExchangeAddress // of a connect or listen
-	Clients    uint32          // on the way back: of the peers, that have not ended
-	// On the way back: the execution ends here, for the reason in message.
-	Failed uint32
-	// Of a connect: of the connection, whatever the order in which others are opened. Of a close:
-	// why, such as ClosedByFault.
-	Name uint64
-	// Of a pass: ns until the program's next timer, 0 if it has none, or passOnce.
-	Most                uint64
-	Passed              uint64 // on the way back from a pass: ns that have gone
-	Shows, Idle, Tie, _ uint32 // likewise: see model.Time
-}
-
-// ExchangeAddress is what a socket talks to or listens at, and, of a datagram socket, where it is
-// itself.
-type ExchangeAddress struct {
-	Network  uint32
-	Flags    uint32
-	IP, From [16]byte // IPv4 mapped into IPv6
-	Port     uint32   // of a Unix socket the length of its name, which is in data; then
-	FromPort uint32   // comes the other name
-}
-
-// Networks of an exchangeAddress, as in package proxy.
-const (
-	NetworkTCP = iota
-	NetworkUDP
-	NetworkUnix
-	NetworkUnixgram
-	NetworkUnixpacket
-	NetworkCount
-)
-
-// Flags of an exchangeAddress.
-const (
-	AddressAt      = 1 << iota // it has an ip
-	AddressFrom                // it has a from
-	AddressOnlySix             // a socket of IPv6 that has nothing to do with IPv4
-	AddressFlags
-)
-
-// What a message consists of, on connections that keep the bounds of messages: a byte that says
-// what follows; how long the address is, a byte; how long the data are, four bytes, big endian; the
-// address; and the data. An address is the 16 bytes of an IP address and two of a port, or the name
-// of a Unix socket. It is left out where the connection has only one other end.
-const (
-	MessagePlain  = 'd' // a datagram, without address
-	MessageIP     = 'i' // a datagram to, or from, an IP address
-	MessagePath   = 'u' // a datagram to, or from, a Unix socket
-	MessageError  = 'e' // the socket has an error, whose number takes the place of the length
-	MessageFailed = 'f' // the message could not be sent, with an error as above
-	MessageHeader = 6
-	MessageIPSize = 18
-)
-
-// DeliveryHeader precedes the bytes of one delivery in data.
-type DeliveryHeader struct {
-	Connection uint32 // or TouchObject
-	End        uint32
-	Length     uint32
-	// 1 + the number of that at which the peers have opened the connection; 0: it was there.
-	Listener uint32
 }
 
 // SocketQueue is what the scheduler sees of one direction of a connection, of a

@@ -72,14 +72,15 @@ func tandemExchange(
 		tandemDisturb()
 	}
 	sh := tandem.sh
-	sh.exchange = exchangeHeader{kind: kind, connection: connection, name: name}
+	sh.exchange = exchangeHeader{kind: kind, connection: connection, name: name,
+		unsynced: tandemCrash.unsynced}
 	if to != nil {
 		sh.exchange.address = *to
 	}
 	switch kind {
 	case exchangePass:
 		sh.exchange.name, sh.exchange.most = 0, name
-	case exchangeMore:
+	case exchangeMore, exchangeDisk:
 	default:
 		tandemPeersHeard()
 	}

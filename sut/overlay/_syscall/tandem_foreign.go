@@ -198,6 +198,7 @@ func tandemDeliver(op uint8, deliveries uint32, data []byte) {
 			data = data[n+(uintptr(h.length)+7)&^7:]
 		}
 		if !tandemExchangeMore() {
+			tandemPerhapsCrash()
 			return
 		}
 		_, _, deliveries, data = tandemExchange(exchangeMore, 0, nil, 0, nil)
