@@ -14,10 +14,11 @@ type crashing struct {
 	sut.Peers
 	at, lost int
 	inputs   []string
+	unsynced []int // at each input
 }
 
 func (c *crashing) Exchange(in model.Input) (model.Answer, error) {
-	c.inputs = append(c.inputs, in.String())
+	c.inputs, c.unsynced = append(c.inputs, in.String()), append(c.unsynced, in.Unsynced)
 	if len(c.inputs) == c.at {
 		// All but what is touched is not looked at.
 		return model.Answer{Crash: &model.Crash{Lost: c.lost}, Failure: "it goes on",

@@ -53,8 +53,9 @@ const (
 	// Subject is the time since the start, ns; Number: a TickKind.
 	Ticked EventKind = abi.RecordTick
 	// Subject could have been picked for the next transition.
-	Enabled   EventKind = abi.RecordEnabled
-	Exchanged EventKind = abi.RecordExchange // an input on connection Subject
+	Enabled EventKind = abi.RecordEnabled
+	// An input on connection Subject, or, if that is 1<<32 - 1, about the disk.
+	Exchanged EventKind = abi.RecordExchange
 	Delivered EventKind = abi.RecordDelivery // bytes arrived on connection Subject
 	Ended     EventKind = abi.RecordEnd      // goroutine Subject is gone
 	// Goroutine Subject was parked when the execution ended.

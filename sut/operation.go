@@ -64,6 +64,7 @@ const (
 	SetTimer       Operation = abi.OpSetTimer
 	FileRead       Operation = abi.OpFileRead // looks at a file, a directory or what is open
 	FileWrite      Operation = abi.OpFileWrite
+	FileSync       Operation = abi.OpFileSync  // fsync and the like, where the program may crash
 	FileLock       Operation = abi.OpFileLock  // flock, exclusive
 	FileShare      Operation = abi.OpFileShare // flock, shared
 	SignalSend     Operation = abi.OpSignalSend
@@ -154,6 +155,7 @@ var operations = [abi.OpCount]operation{
 	abi.OpSetTimer:        {verb: "set timer", class: ClassTimer},
 	abi.OpFileRead:        {verb: "read", object: "file"},
 	abi.OpFileWrite:       {verb: "change", object: "file"},
+	abi.OpFileSync:        {verb: "sync", object: "file"},
 	abi.OpFileLock:        {verb: "lock", object: "file"},
 	abi.OpFileShare:       {verb: "lock for reading", object: "file"},
 	abi.OpSignalSend:      {verb: "send signal"},

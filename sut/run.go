@@ -16,6 +16,23 @@ import (
 // An error means that the execution could not be run to its end; the worker
 // must then be closed. If the peers gave the error, the log goes up to there.
 func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
+	if err := w.find(s.Disk); err != nil {
+		return nil, err
+	}
+	// The peers were given no input yet: the disk comes before main.main.
+	log, err := w.run(s, peers)
+	if errors.Is(err, errAnew) {
+		w.early = true
+		if err := w.relaunch(); err != nil {
+			return nil, err
+		}
+		return w.run(s, peers)
+	}
+	return log, err
+}
+
+// run is Run with the disk in place.
+func (w *Worker) run(s Schedule, peers Peers) (*Log, error) {
 	if err := w.load(s); err != nil {
 		return nil, err
 	}
@@ -47,6 +64,44 @@ func (w *Worker) Run(s Schedule, peers Peers) (*Log, error) {
 			return nil, fmt.Errorf("the worker answered %q in an execution", answer)
 		}
 	}
+}
+
+// errAnew says that an execution cannot begin in this process: package initialisation has not seen
+// the disk, and would have found something else with it.
+var errAnew = errors.New("the disk was not there before package initialisation")
+
+// find has the next executions find a disk. What is in place already stays, so that a search of
+// executions with one disk is as fast as one without.
+func (w *Worker) find(disk []byte) error {
+	if bytes.Equal(disk, w.disk) {
+		return nil
+	}
+	if len(disk) > 0 {
+		if w.environment.Inputs&abi.InputsCrashes == 0 {
+			return errors.New("a schedule has a disk, but Environment.Crashes is not set")
+		}
+		if err := checkDisk(disk); err != nil {
+			return fmt.Errorf("the disk of a schedule is damaged: %w", err)
+		}
+	}
+	w.disk = bytes.Clone(disk)
+	w.places.forget()
+	if w.early {
+		return w.relaunch()
+	}
+	return w.process.SetDisk(disk)
+}
+
+// cannotFind says why the program cannot find the disk.
+func (w *Worker) cannotFind(h *abi.ExchangeHeader) error {
+	if h.Length == 0 {
+		return errAnew
+	}
+	if h.Length > abi.ExchangeBytes {
+		return damage("a request has %d bytes of at most %d", h.Length, abi.ExchangeBytes)
+	}
+	return fmt.Errorf("the disk of a schedule does not fit the machine: %s",
+		w.process.Shared.Data[:h.Length])
 }
 
 // soFar is the log of an execution that does not go on, if it can be read.
@@ -163,6 +218,14 @@ func (w *Worker) log() (*Log, error) {
 		return nil, err
 	}
 	l.EarlyTimers = int(max(w.environment.EarlyTimers, uint64(w.process.Shared.Guide.EarlyTimers)))
+	if l.Outcome == Crashed {
+		if l.Disk, err = w.process.TakeDisk(w.environment.DiskBytes); err == nil {
+			err = checkDisk(l.Disk)
+		}
+		if err != nil {
+			return nil, damage("of the disk: %v", err)
+		}
+	}
 	l.Stdout, l.Stderr, err = w.process.TakeOutput()
 	l.From, l.Stdout, l.Stderr = w.places.splice(l.Stdout, l.Stderr)
 	l.Stdout, l.Replay = takeReplays(l.Stdout)
@@ -197,12 +260,20 @@ func (w *Worker) fatalLog() (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	return log, w.relaunch()
+}
+
+// relaunch has a new process take over.
+func (w *Worker) relaunch() error {
 	w.Close()
-	return log, w.launch()
+	return w.launch()
 }
 
 // exchange serves one input of the program.
 func (w *Worker) exchange(peers Peers) error {
+	if h := &w.process.Shared.Exchange; h.Kind == abi.ExchangeAnew {
+		return w.cannotFind(h)
+	}
 	in, err := readInput(w.process.Shared)
 	if err != nil {
 		return err

@@ -52,6 +52,9 @@ type Worker struct {
 	running     atomic.Pointer[process.Process] // for Interrupt
 	reader      logReader
 	places      places
+	disk        []byte // that executions find; nil: that of the machine
+	// Package initialisation looks at what disks change, so a process begins with each of them.
+	early bool
 }
 
 // Start starts a worker.
@@ -70,11 +73,16 @@ func Start(p *Program, o Options) (*Worker, error) {
 
 // launch starts a process and makes it ready for its first execution.
 func (w *Worker) launch() error {
+	early := w.disk
+	if !w.early {
+		early = nil
+	}
 	p, err := process.Start(w.program, process.Options{
 		Args: w.options.Args, Env: w.options.Env, Dir: w.options.Dir, Stdin: w.options.Environment.Stdin,
 		Fork:        w.options.Isolation == Fork,
 		OwnCode:     w.options.Processor > 1, // the first has the file
 		HangTimeout: w.options.HangTimeout, Environment: &w.environment, Processor: &w.processor,
+		Disk: early,
 	})
 	if err != nil {
 		return err
@@ -84,6 +92,12 @@ func (w *Worker) launch() error {
 		err = p.Explain(err)
 		p.Close()
 		return err
+	}
+	if !w.early && w.disk != nil {
+		if err := p.SetDisk(w.disk); err != nil {
+			p.Close()
+			return err
+		}
 	}
 	w.process = p
 	w.places = places{gap: w.options.PlaceGap, off: w.options.Isolation != Snapshot}

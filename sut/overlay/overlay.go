@@ -71,7 +71,11 @@ func addInterface(files map[string][]byte, pkg string) error {
 		if text, err = Unexported(text, pkg); err != nil {
 			return fmt.Errorf("%s of the binary interface: %w", e.Name(), err)
 		}
-		files[path.Join(pkg, "tandem_"+e.Name())] = text
+		name := path.Join(pkg, "tandem_"+e.Name())
+		if _, taken := files[name]; taken {
+			return fmt.Errorf("%s of the binary interface has the name of another file: rename it", e.Name())
+		}
+		files[name] = text
 	}
 	return nil
 }

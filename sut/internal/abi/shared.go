@@ -1,8 +1,8 @@
 // Package abi is the binary interface between the checker and the programs that it controls: the
 // memory that both map, and the bytes that they exchange through two pipes.
 //
-// The files shared.go, wire.go, guide.go, environment.go, detail.go and place.go are compiled
-// three times: here, for the checker, and into packages runtime and syscall of the patched
+// The files shared.go, wire.go, guide.go, environment.go, detail.go, place.go and ondisk.go are
+// compiled three times: here, for the checker, and into packages runtime and syscall of the patched
 // distribution, where all names begin with a small letter (see package overlay). They must import
 // nothing and hold plain data only.
 package abi
@@ -203,6 +203,7 @@ const (
 	OpSetTimer
 	OpFileRead
 	OpFileWrite
+	OpFileSync
 	OpFileLock
 	OpFileShare
 	OpSignalSend

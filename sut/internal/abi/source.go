@@ -7,7 +7,7 @@ import (
 
 // Files are the files of this package that the program under test is compiled with.
 //
-//go:embed shared.go wire.go guide.go environment.go detail.go place.go
+//go:embed shared.go wire.go guide.go environment.go detail.go place.go ondisk.go
 var Files embed.FS
 
 // Logs are compared record by record, as plain memory, and deliveries are written field by field:

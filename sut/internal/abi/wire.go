@@ -9,11 +9,16 @@ const (
 	ExchangeMore // the rest of the last answer
 	ExchangeListen
 	ExchangePass
-	ExchangeReceive     // what has arrived was read: only with InputsTaken
-	ExchangeAccept      // a connection was: likewise
-	_                   // see model.Broken
-	ExchangeDisk        // the disk is to change, or to keep what has changed: only with InputsCrashes
-	PassOnce        = 1 // as the most that may pass: to the first timer of the peers, whenever that is
+	ExchangeReceive // what has arrived was read: only with InputsTaken
+	ExchangeAccept  // a connection was: likewise
+	_               // see model.Broken
+	ExchangeDisk    // the disk is to change, or to keep what has changed: only with InputsCrashes
+	// The disk of the schedule cannot be put in place, for the reason in data; without one, since
+	// package initialisation has looked at what it changes: a process is to find it when it starts.
+	ExchangeAnew
+	// NoConnection is, in place of the number of one, that an input is about the disk.
+	NoConnection = 1<<32 - 1
+	PassOnce     = 1 // as the most that may pass: to the first timer of the peers, whenever that is
 )
 
 // Why a connection is closed: the name of an ExchangeClose. After a silence it is only told with

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 
@@ -95,4 +96,34 @@ func abridged(out []byte) string {
 		return ": " + string(out)
 	}
 	return ": " + string(out[:first]) + "\n...\n" + string(out[len(out)-last:])
+}
+
+// The disks that go to the process, and come from it, lie in the file of the shared memory, behind
+// that.
+
+// SetDisk has the executions from now on find a disk; nil: that of the machine. What is written
+// last is the length, so no execution finds a part of it.
+func (p *Process) SetDisk(disk []byte) error {
+	if _, err := p.file.WriteAt(disk, abi.DiskFound+8); err != nil {
+		return err
+	}
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(disk)))
+	_, err := p.file.WriteAt(length, abi.DiskFound)
+	return err
+}
+
+// TakeDisk is the disk that the last execution has left by a crash, of at most so many bytes. The
+// process may have written anything there, if its memory was damaged.
+func (p *Process) TakeDisk(most uint64) ([]byte, error) {
+	var length [8]byte
+	if _, err := p.file.ReadAt(length[:], abi.DiskLeft); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > most {
+		return nil, fmt.Errorf("the disk has %d bytes of at most %d", n, most)
+	}
+	disk := make([]byte, n)
+	_, err := p.file.ReadAt(disk, abi.DiskLeft+8)
+	return disk, err
 }

@@ -31,6 +31,7 @@ type Options struct {
 	HangTimeout time.Duration
 	Environment *abi.SharedEnvironment
 	Processor   *Processor
+	Disk        []byte // that package initialisation is to find; nil: that of the machine
 }
 
 // backupBytes is how much memory a program can have before main.main.
@@ -43,6 +44,7 @@ type Process struct {
 	program *toolchain.Program
 	options Options
 	command *exec.Cmd
+	file    *os.File // of the memory, and of the disks behind it
 	memory  []byte
 	mapped  sync.Mutex // held while Shared is taken away, and while the watchdog looks at it
 	pages   *pageTable
@@ -57,16 +59,19 @@ type Process struct {
 // nothing is left then. Close frees what the process has.
 func Start(program *toolchain.Program, o Options) (*Process, error) {
 	p := &Process{program: program, options: o}
-	memory, err := memoryFile("tandem", int64(unsafe.Sizeof(abi.Shared{})))
-	if err != nil {
+	var err error
+	if p.file, err = memoryFile("tandem", int64(unsafe.Sizeof(abi.Shared{}))); err != nil {
 		return nil, err
 	}
-	defer memory.Close()
-	if err := p.mapMemory(memory); err != nil {
+	if err := p.mapMemory(p.file); err != nil {
+		p.file.Close()
 		return nil, err
 	}
 	p.stop = make(chan struct{})
-	if err := p.spawn(memory); err != nil {
+	if err = p.SetDisk(o.Disk); err == nil {
+		err = p.spawn(p.file)
+	}
+	if err != nil {
 		p.release()
 		return nil, err
 	}
@@ -165,12 +170,12 @@ func (p *Process) Close() {
 // release frees what the checker holds of a process that has ended or was never started.
 func (p *Process) release() {
 	p.pipes.close()
-	for _, f := range []*os.File{p.stdout, p.stderr} {
+	for _, f := range []*os.File{p.file, p.stdout, p.stderr} {
 		if f != nil {
 			f.Close()
 		}
 	}
-	p.stdout, p.stderr = nil, nil
+	p.file, p.stdout, p.stderr = nil, nil, nil
 	if p.memory != nil {
 		// The watchdog must not look at memory that is gone.
 		p.mapped.Lock()

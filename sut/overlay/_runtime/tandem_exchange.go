@@ -73,7 +73,7 @@ func tandemExchange(
 	}
 	sh := tandem.sh
 	sh.exchange = exchangeHeader{kind: kind, connection: connection, name: name,
-		unsynced: tandemCrash.unsynced}
+		unsynced: tandemDisk.unsynced}
 	if to != nil {
 		sh.exchange.address = *to
 	}

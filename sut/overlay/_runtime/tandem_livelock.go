@@ -66,7 +66,7 @@ const (
 	// tandemLooking are operations that find the same again, as long as nobody does anything. Those
 	// on connections may move data, but then the state is another one.
 	tandemLooking tandemOperations = 1<<opResume | 1<<opYield | 1<<opLength | 1<<opLoad | 1<<opWeak |
-		1<<opMapRead | 1<<opFileRead | 1<<opSocketRead | 1<<opSocketTry |
+		1<<opMapRead | 1<<opFileRead | 1<<opFileSync | 1<<opSocketRead | 1<<opSocketTry |
 		1<<opPollWait | 1<<opPollWrite | 1<<opBufferWrite
 )
 

@@ -99,6 +99,7 @@ func tandemStart() {
 	tandemAdopt(main, 1)
 	tandem.current.set(main)
 	tandem.step = 0
+	tandemFindDisk()
 	tandem.on = true
 	tandemBirthsNewExecution()
 	if raceenabled {
@@ -308,6 +309,8 @@ func tandemRefuse(what string) {
 }
 
 // tandemCutOff ends the execution because it has reached a limit. Others may not reach it.
+//
+//go:linkname tandemCutOff syscall.tandemCutOff
 func tandemCutOff(limit string) {
 	tandemMessage(limit)
 	tandemNoteStack()

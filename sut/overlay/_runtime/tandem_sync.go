@@ -215,7 +215,8 @@ func tandemAccessKind(t *tandemG) uint8 {
 	// may have at most, 10 million, a counter of 32 bits does not overflow.
 	const tandemCommuting, tandemCommutingCount = 64, 1 << 30
 	switch t.op {
-	case opLoad, opWeak, opReadClock, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead:
+	case opLoad, opWeak, opReadClock, opWait, opWriteWait, opMapRead, opSocketTry, opFileRead,
+		opFileSync:
 		return accessRead
 	case opTryLock, opTryReadLock, opTryWriteLock:
 		return tandemTryKind(t)

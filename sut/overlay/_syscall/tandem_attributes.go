@@ -20,6 +20,9 @@ func tandemTarget(changes bool, dirfd int, path unsafe.Pointer, flags int) (*tan
 		return d.node, 0
 	}
 	p, e := tandemLocate(false, false, dirfd, name, tandemFollowing(flags&tandemNoFollow != 0))
+	if p.node != nil {
+		p.node.look()
+	}
 	switch {
 	case e != 0:
 		return nil, e
@@ -97,6 +100,11 @@ func tandemChmod(dirfd int, path unsafe.Pointer, mode uint32, flags int) Errno {
 		return EPERM
 	}
 	tandemNoted(accessWrite, permissionsObject(n))
+	if n.mode&0o7777 != mode&0o7777 {
+		n.begin("chmod")
+		defer tandemFinish()
+		n.altered = true
+	}
 	n.mode = n.mode&S_IFMT | mode&0o7777
 	n.changed = tandemNow()
 	return 0
@@ -112,6 +120,9 @@ func tandemChown(dirfd int, path unsafe.Pointer, uid, gid uint32, flags int) Err
 		return EPERM
 	}
 	tandemNoted(accessWrite, permissionsObject(n))
+	n.begin("chown")
+	defer tandemFinish()
+	n.altered = true
 	if uid != same {
 		n.uid = uid
 	}
@@ -135,6 +146,9 @@ func tandemSetTimes(dirfd int, path, times unsafe.Pointer, flags int) Errno {
 	if f := &tandemFiles; f.uid != 0 && f.uid != n.uid {
 		return EPERM
 	}
+	n.begin("set times of")
+	defer tandemFinish()
+	n.altered = true
 	n.changed = tandemNow()
 	if times == nil {
 		n.accessed, n.modified = n.changed, n.changed

@@ -15,7 +15,10 @@ func (n *tandemNode) block(i int64) (*[tandemBlockSize]byte, Errno) {
 		if e := tandemReserveBlock(); e != 0 {
 			return nil, e
 		}
+		n.keepBlock(i)
 		n.blocks[i] = tandemFreshBlock()
+	} else {
+		n.ownBlock(i)
 	}
 	return n.blocks[i], 0
 }
@@ -49,18 +52,34 @@ func tandemFreshBlock() *[tandemBlockSize]byte {
 	return new([tandemBlockSize]byte)
 }
 
-// discard frees the blocks from the given one on.
+// ownBlock makes a block of the operation that is under way its own, if what was there has to stay.
+func (n *tandemNode) ownBlock(i int64) {
+	if n.keepBlock(i) {
+		b := *n.blocks[i]
+		n.blocks[i] = &b
+	}
+}
+
+// discard frees the blocks from the given one on. Where the program may crash, they may come back.
 func (n *tandemNode) discard(from int64) {
 	f := &tandemFiles
 	for i := from; i < int64(len(n.blocks)); i++ {
 		if n.blocks[i] != nil {
-			f.free = append(f.free, n.blocks[i])
-			f.used -= tandemBlockSize
+			if !tandemMayCrash() {
+				f.free = append(f.free, n.blocks[i])
+			}
+			n.keepBlock(i)
 			n.blocks[i] = nil
-			tandemNoted(accessCommute, diskObject())
+			tandemReturnBlock()
 		}
 	}
 	n.blocks = n.blocks[:min(from, int64(len(n.blocks)))]
+}
+
+// tandemReturnBlock gives the space of one block back.
+func tandemReturnBlock() {
+	tandemFiles.used -= tandemBlockSize
+	tandemNoted(accessCommute, diskObject())
 }
 
 // readAt fills b from an offset, up to the end of the file.
@@ -83,6 +102,20 @@ func (n *tandemNode) readAt(b []byte, at int64) (int, Errno) {
 	return total, 0
 }
 
+// write is writeAt as an operation of its own.
+func (n *tandemNode) write(b []byte, at int64, synced bool) (int, Errno) {
+	if !tandemMayCrash() || len(b) == 0 || at+int64(len(b)) > tandemMaxFileSize {
+		return n.writeAt(b, at)
+	}
+	n.beginWrite(len(b), synced)
+	total, e := n.writeAt(b, at)
+	tandemFinish()
+	if synced {
+		n.sync(false)
+	}
+	return total, e
+}
+
 // writeAt writes b at an offset, or what there is space for.
 func (n *tandemNode) writeAt(b []byte, at int64) (int, Errno) {
 	if at+int64(len(b)) > tandemMaxFileSize {
@@ -91,7 +124,7 @@ func (n *tandemNode) writeAt(b []byte, at int64) (int, Errno) {
 	if e := n.change(n.size); e != 0 {
 		return 0, e
 	}
-	total := 0
+	total, from := 0, at
 	for len(b) > 0 {
 		block, e := n.block(at / tandemBlockSize)
 		if e != 0 && total == 0 {
@@ -104,15 +137,17 @@ func (n *tandemNode) writeAt(b []byte, at int64) (int, Errno) {
 		b, at, total = b[done:], at+int64(done), total+done
 		n.size = max(n.size, at)
 	}
+	n.altered = true
 	n.modified = tandemNow()
 	n.changed = n.modified
+	n.show(from, at)
 	return total, 0
 }
 
 // change prepares a change of the content, of which size bytes remain.
 func (n *tandemNode) change(size int64) Errno {
 	if n.mapped {
-		tandemRefuseCall("changing a file that is mapped into memory")
+		tandemRefuseCall("changing a file that package initialisation has mapped into memory")
 	}
 	n.guard()
 	return n.own(size)
@@ -134,16 +169,21 @@ func (n *tandemNode) truncate(size int64) Errno {
 	if size > tandemMaxFileSize {
 		return EFBIG
 	}
+	n.begin("truncate")
+	defer tandemFinish()
 	if e := n.change(size); e != 0 {
 		return e
 	}
+	from, to := min(size, n.size), max(size, n.size)
 	if size < n.size {
 		n.discard((size + tandemBlockSize - 1) / tandemBlockSize)
 		if i := size / tandemBlockSize; i < int64(len(n.blocks)) && n.blocks[i] != nil {
+			n.ownBlock(i)
 			clear(n.blocks[i][size%tandemBlockSize:])
 		}
 	}
-	n.size = size
+	n.size, n.altered = size, true
+	n.show(from, to)
 	n.modified = tandemNow()
 	n.changed = n.modified
 	return 0
@@ -153,7 +193,15 @@ func (n *tandemNode) truncate(size int64) Errno {
 func (n *tandemNode) unused() {
 	if n.opened == 0 {
 		n.drop()
-		if n.links == 0 {
+		switch {
+		case n.links > 0:
+		case tandemMayCrash(): // it may come back
+			for _, b := range n.blocks {
+				if b != nil {
+					tandemReturnBlock()
+				}
+			}
+		default:
 			n.discard(0)
 			n.onHost = false
 		}

@@ -74,7 +74,7 @@ func tandemWriteFile(fd int, p unsafe.Pointer, size int, at int64) (int, Errno) 
 	case moves:
 		at = d.offset
 	}
-	n, e := d.node.writeAt(b, at)
+	n, e := d.node.write(b, at, d.flags&tandemDataSync != 0)
 	if moves {
 		d.offset = at + int64(n)
 	}
@@ -227,7 +227,8 @@ func (d *tandemDescription) enumerate() Errno {
 	if e := d.node.list(); e != 0 {
 		return e
 	}
-	d.listing = append(d.listing[:0:0], tandemEntry{".", d.node}, tandemEntry{"..", d.node.parent})
+	d.listing = append(d.listing[:0:0], tandemEntry{name: ".", node: d.node},
+		tandemEntry{name: "..", node: d.node.parent})
 	for _, entry := range d.node.entries {
 		if entry.node != nil {
 			d.listing = append(d.listing, entry)
@@ -264,6 +265,8 @@ func tandemAllocate(fd int, mode int, at, length int64) Errno {
 		return EFBIG
 	}
 	n := d.node
+	n.begin("allocate")
+	defer tandemFinish()
 	if e := n.change(n.size); e != 0 {
 		return e
 	}
@@ -281,5 +284,19 @@ func tandemSync(fd int) Errno {
 	if d.node.output != 0 || d.node.is(S_IFCHR) {
 		return EINVAL
 	}
+	if tandemMayCrash() {
+		if d = tandemUse(fd, d, opFileSync, d.node.number, false); d == nil {
+			return EBADF
+		}
+		d.node.sync(true)
+	}
 	return 0
+}
+
+// tandemSyncAll is sync and syncfs: there is one file system.
+func tandemSyncAll() {
+	if tandemMayCrash() {
+		tandemFilePoint(opFileSync, diskObject(), nil)
+		(*tandemNode)(nil).sync(true)
+	}
 }

@@ -5,6 +5,7 @@ import "unsafe"
 // System calls that syscall gives no name.
 const (
 	tandemRenameat2    = 316
+	tandemSyncfs       = 306
 	tandemCopyRange    = 326
 	tandemPreadv2      = 327
 	tandemPwritev2     = 328
@@ -178,8 +179,14 @@ func tandemOtherDescriptorCall(trap, a1, a2, a3, a4 uintptr) (r uintptr, e Errno
 		e = tandemTruncateFile(fd, int64(a2))
 	case SYS_FALLOCATE:
 		e = tandemAllocate(fd, int(a2), int64(a3), int64(a4))
-	case SYS_FSYNC, SYS_FDATASYNC, SYS_SYNC_FILE_RANGE:
+	case SYS_FSYNC, SYS_FDATASYNC:
 		e = tandemSync(fd)
+	case SYS_SYNC_FILE_RANGE: // which makes nothing durable
+		if d := tandemDescribed(fd); d.node.output != 0 || d.node.is(S_IFCHR) {
+			e = EINVAL
+		}
+	case tandemSyncfs:
+		tandemSyncAll()
 	case SYS_FADVISE64, SYS_READAHEAD:
 	case SYS_FCHMOD:
 		e = tandemChmod(fd, nil, uint32(a2), 0)
@@ -234,6 +241,15 @@ func tandemFileCall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, t
 		}
 	case SYS_MMAP:
 		return tandemReturn(tandemMapFile(a2, int(a3), int(a4), int(int32(a5)), int64(a6)))
+	case SYS_MUNMAP:
+		tandemUnmap(a1, a2)
+	case SYS_MADVISE:
+		if int(a3) == MADV_DONTNEED && tandemIsMapped(a1, a2) {
+			return 0, 0, true // the file is there again at once
+		}
+	case SYS_SYNC:
+		tandemSyncAll()
+		return 0, 0, true
 	case SYS_UNAME:
 		return tandemReturn(0, tandemUname((*Utsname)(unsafe.Pointer(a1))))
 	}
@@ -249,7 +265,8 @@ func tandemTakesDescriptor(trap uintptr) bool {
 		SYS_LSEEK,
 		SYS_FSTAT, SYS_FSTATFS, SYS_GETDENTS64, SYS_FCNTL, SYS_DUP, SYS_DUP2, SYS_DUP3, SYS_CLOSE,
 		SYS_FTRUNCATE,
-		SYS_FALLOCATE, SYS_FSYNC, SYS_FDATASYNC, SYS_SYNC_FILE_RANGE, SYS_FADVISE64, SYS_READAHEAD,
+		SYS_FALLOCATE, SYS_FSYNC, SYS_FDATASYNC, SYS_SYNC_FILE_RANGE, tandemSyncfs,
+		SYS_FADVISE64, SYS_READAHEAD,
 		SYS_FCHMOD,
 		SYS_FCHOWN, SYS_FCHDIR, SYS_FLOCK, SYS_IOCTL, SYS_SENDFILE, SYS_SPLICE, SYS_TEE, tandemCopyRange,
 		SYS_FGETXATTR, SYS_FLISTXATTR, SYS_FSETXATTR, SYS_FREMOVEXATTR, tandemPreadv2, tandemPwritev2,
@@ -259,44 +276,3 @@ func tandemTakesDescriptor(trap uintptr) bool {
 	}
 	return false
 }
-
-// tandemMapFile maps memory. A file is copied to where it is mapped.
-func tandemMapFile(length uintptr, prot, flags, fd int, offset int64) (int, Errno) {
-	if flags&MAP_FIXED != 0 {
-		tandemRefuseCall("mapping memory at a fixed address")
-	}
-	var d *tandemDescription
-	if flags&MAP_ANON == 0 {
-		if d = tandemDescribed(fd); d == nil {
-			return 0, EBADF
-		}
-		if !d.node.is(S_IFREG) {
-			return 0, ENODEV
-		}
-		if flags&MAP_SHARED != 0 && prot&PROT_WRITE != 0 {
-			tandemRefuseCall("mapping a file into memory to change it there")
-		}
-		tandemAboutNode(false, d)
-	}
-	at, _, e := RawSyscall6(SYS_MMAP, 0, length, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANON, ^uintptr(0), 0)
-	if e != 0 {
-		return 0, e
-	}
-	tandemNoteMapping(at, length)
-	if d != nil {
-		b := unsafe.Slice((*byte)(unsafe.Pointer(at)), length)
-		for len(b) > 0 {
-			n, e := d.node.readAt(b, offset)
-			if e != 0 || n == 0 {
-				break
-			}
-			b, offset = b[n:], offset+int64(n)
-		}
-		d.node.mapped = d.node.mapped || flags&MAP_SHARED != 0
-	}
-	RawSyscall6(SYS_MPROTECT, at, length, uintptr(prot), 0, 0, 0)
-	return int(at), 0
-}
-
-//go:linkname tandemNoteMapping
-func tandemNoteMapping(at, length uintptr)

@@ -45,18 +45,28 @@ type tandemNode struct {
 	entries []tandemEntry // what is known of a directory, by name
 	listed  bool          // that is everything
 
+	// Where a program may crash: see tandem_disk.go.
+	place      string // where it is, or was last, if the execution has put it there
+	altered    bool   // it is not as on the machine, apart from its content and number of links
+	linksThere uint32 // how many links the machine says that it has
+	synced     uint64 // the last change to it that is durable
+	record     int    // 1 + where it is in the disk that is being written
+	looked     bool   // package initialisation has looked at it
+
 	opened int   // open file descriptions
 	output int   // 1 or 2: what is written goes to the checker
 	lock   int32 // flock: -1 exclusive, otherwise the number of shared ones
-	mapped bool
+	mapped bool  // since before main
+	views  []tandemView
 	socket *tandemEndpoint // that is bound to it
 }
 
 // tandemEntry is an entry of a directory that was looked up; without a node there
 // is no such file.
 type tandemEntry struct {
-	name string
-	node *tandemNode
+	name    string
+	node    *tandemNode
+	changed bool // it was looked up, and then something else came there
 }
 
 // tandemDescription is an open file description.
@@ -86,6 +96,7 @@ var tandemFiles struct {
 	numbers     uint64 // given before main
 	logging     bool   // lookups are accesses
 	programs    *tandemNode
+	viewed      []*tandemNode // those that are mapped
 }
 
 //go:linkname tandemServes
@@ -139,6 +150,7 @@ func tandemFilesInit() bool {
 	f.root, _ = tandemFromHost("/", true)
 	f.root.parent = f.root
 	tandemOpenStandard()
+	tandemFindDiskEarly()
 	return true
 }
 

@@ -56,7 +56,7 @@ func tandemFromHost(path string, follow bool) (*tandemNode, Errno) {
 		number: tandemNamed(0, path), mode: st.Mode, links: uint32(st.Nlink), uid: st.Uid, gid: st.Gid,
 		device: st.Rdev,
 		size:   st.Size, accessed: st.Mtim, modified: st.Mtim, changed: st.Ctim, host: path,
-		hostFile: identity, reader: -1,
+		hostFile: identity, reader: -1, linksThere: uint32(st.Nlink),
 	}
 	n.onHost = n.is(S_IFREG)
 	if several {

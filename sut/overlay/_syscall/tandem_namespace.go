@@ -44,8 +44,13 @@ func (p *tandemPlace) put(node *tandemNode) {
 	if node != nil && node.is(S_IFDIR) {
 		p.dir.links++
 	}
+	p.keepEntry(node)
+	if tandemMayCrash() && node != nil {
+		node.place = p.text()
+	}
 	p.dir.set(p.name, node)
 	p.node = node
+	p.dir.altered = true
 	p.dir.modified = tandemNow()
 	p.dir.changed = p.dir.modified
 }
@@ -61,6 +66,8 @@ func tandemMake(p *tandemPlace, mode uint32) (*tandemNode, Errno) {
 	if e := tandemReserveBlock(); e != 0 {
 		return nil, e
 	}
+	p.begin(tandemMaking(mode), nil)
+	defer tandemFinish()
 	f := &tandemFiles
 	n := &tandemNode{number: tandemNumber(), mode: mode, links: 1, uid: f.uid, gid: f.gid, reader: -1}
 	if n.is(S_IFDIR) {
@@ -75,6 +82,19 @@ func tandemMake(p *tandemPlace, mode uint32) (*tandemNode, Errno) {
 	n.stamp()
 	p.put(n)
 	return n, 0
+}
+
+// tandemMaking is what making a file is called.
+func tandemMaking(mode uint32) string {
+	switch mode & S_IFMT {
+	case S_IFDIR:
+		return "mkdir"
+	case S_IFLNK:
+		return "symlink"
+	case S_IFSOCK:
+		return "bind"
+	}
+	return "create"
 }
 
 func tandemMkdir(dirfd int, path unsafe.Pointer, mode uint32) Errno {
@@ -132,6 +152,8 @@ func tandemLink(fromfd int, from unsafe.Pointer, tofd int, to unsafe.Pointer, fl
 		return e
 	}
 	tandemNoted(accessWrite, old.node.number)
+	p.begin("link", &old)
+	defer tandemFinish()
 	old.node.links++
 	old.node.changed = tandemNow()
 	p.put(old.node)
@@ -166,6 +188,8 @@ func tandemUnlink(dirfd int, path unsafe.Pointer, flags int) Errno {
 	if e := p.parent(); e != 0 {
 		return e
 	}
+	p.begin("remove", nil)
+	defer tandemFinish()
 	p.remove()
 	return 0
 }
@@ -247,6 +271,8 @@ func tandemRename(fromfd int, from unsafe.Pointer, tofd int, to unsafe.Pointer, 
 	if e := p.parent(); e != 0 {
 		return e
 	}
+	p.begin("rename", &old)
+	defer tandemFinish()
 	if p.node != nil {
 		p.remove()
 	}

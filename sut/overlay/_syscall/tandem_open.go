@@ -5,6 +5,7 @@ import "unsafe"
 const (
 	tandemPathOnly = 0x200000 // O_PATH
 	tandemUnnamed  = 0x400000 // O_TMPFILE, without O_DIRECTORY
+	tandemDataSync = 0x1000   // O_DSYNC, of which O_SYNC has the bit
 	tandemModeBits = O_ACCMODE | tandemPathOnly
 )
 
@@ -152,6 +153,7 @@ func tandemDescribe(n *tandemNode, flags int) (int, Errno) {
 		return 0, e
 	}
 	const kept = tandemModeBits | O_APPEND | O_NONBLOCK | O_SYNC | O_DIRECT
+	n.look()
 	n.opened++
 	d := &tandemDescription{node: n, number: tandemNumber(), flags: flags & kept}
 	tandemAttach(fd, d)

@@ -251,7 +251,7 @@ func (n *tandemNode) find(name string) (at int, found bool) {
 func (n *tandemNode) insert(at int, name string, node *tandemNode) {
 	n.entries = append(n.entries, tandemEntry{})
 	copy(n.entries[at+1:], n.entries[at:])
-	n.entries[at] = tandemEntry{name, node}
+	n.entries[at] = tandemEntry{name: name, node: node}
 	if node != nil && node.is(S_IFDIR) {
 		node.parent, node.name = n, name
 	}
@@ -262,9 +262,8 @@ func (n *tandemNode) set(name string, node *tandemNode) {
 	at, found := n.find(name)
 	if !found {
 		n.insert(at, name, node)
-		return
 	}
-	n.entries[at].node = node
+	n.entries[at].node, n.entries[at].changed = node, true
 	if node != nil && node.is(S_IFDIR) {
 		node.parent, node.name = n, name
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -133,6 +134,30 @@ func memory() {
 	show("unmapped", syscall.Munmap(m))
 	show("not a file", func() error { _, err := syscall.Mmap(99, 0, 10, syscall.PROT_READ, syscall.MAP_PRIVATE); return err }())
 	f.Close()
+	mappedShared()
+}
+
+// mappedShared maps a file as databases do: for reading, further than its end, while they write to it.
+func mappedShared() {
+	f := must(os.OpenFile("shared", os.O_RDWR|os.O_CREATE, 0o600))
+	must(f.WriteAt([]byte("0123456789"), 0))
+	m, err := syscall.Mmap(int(f.Fd()), 0, 4*4096, syscall.PROT_READ, syscall.MAP_SHARED)
+	show("shared", string(m[:12]), err)
+	must(f.WriteAt([]byte("abc"), 8))
+	show("written", string(m[:12]))
+	show("larger", f.Truncate(3*4096), m[3*4096-1])
+	must(f.WriteAt(bytes.Repeat([]byte("x"), 4096), 2*4096-2))
+	show("across pages", string(m[2*4096-3:2*4096+1]), m[3*4096-3], m[3*4096-2])
+	second, err := syscall.Mmap(int(f.Fd()), 4096, 4096, syscall.PROT_READ, syscall.MAP_SHARED)
+	own, err2 := syscall.Mmap(int(f.Fd()), 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE)
+	own[0] = '!'
+	must(f.WriteAt([]byte("yz"), 4095))
+	show("two", string(m[4095:4097]), string(second[:1]), string(m[:1]), err, err2)
+	show("first unmapped", syscall.Munmap(m))
+	must(f.WriteAt([]byte("again"), 4096))
+	show("second", string(second[:5]), syscall.Madvise(second, syscall.MADV_DONTNEED), string(second[:5]))
+	show("smaller", f.Truncate(4098), string(second[:3]))
+	show("unmapped", syscall.Munmap(second), syscall.Munmap(own), f.Close())
 }
 
 func walk() {
