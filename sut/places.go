@@ -40,6 +40,7 @@ type alike struct {
 	wantEnabled, wantLeaks, peers bool
 	steps, rounds, early          int
 	preemptions, delays           uint32
+	draws                         uint64
 }
 
 // step is a choice that was made.
@@ -79,7 +80,7 @@ func (p *places) begin(sh *abi.SharedPlaces, s *Schedule, peers Peers) Peers {
 		return peers
 	}
 	like := alike{s.WantEnabled, s.WantLeaks, peers != nil, s.Steps, s.Rounds, s.EarlyTimers,
-		limit(s.Preemptions), limit(s.Delays)}
+		limit(s.Preemptions), limit(s.Delays), s.Draws}
 	if like != p.like {
 		p.forget()
 	}

@@ -28,9 +28,12 @@ type Schedule struct {
 	WantEnabled bool // log every goroutine that could have been picked
 	WantLeaks   bool // end as Leaked when the program ends and leaves goroutines blocked for ever
 	// Pass over what Prefix asks for and cannot be done; else the execution ends as Diverged.
-	Lenient    bool
-	Holds      []Hold
-	Seed       uint64 // non-zero: after Prefix pick pseudo-randomly
+	Lenient bool
+	Holds   []Hold
+	Seed    uint64 // non-zero: after Prefix pick pseudo-randomly
+	// Draws says which random numbers the program gets after its initialisation: equal ones, equal
+	// numbers.
+	Draws      uint64
 	Priorities *Priorities
 	Random
 	// EarlyTimers is how often the clock may advance although goroutines can go on, if that is more

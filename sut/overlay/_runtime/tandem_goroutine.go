@@ -30,6 +30,9 @@ func tandemSpawn(newg, parent *g, fn uintptr, pc uintptr) {
 func tandemAdopt(gp *g, id uint64) {
 	tandem.spawned++
 	gp.tandem.id, gp.tandem.seed, gp.tandem.order = id, id, tandem.spawned
+	if draws := tandem.sh.guide.draws; draws != 0 {
+		gp.tandem.seed = tandemMix(id ^ tandemMix(draws))
+	}
 }
 
 // tandemWoken is called when a goroutine that was blocked becomes runnable. One
