@@ -115,22 +115,6 @@ func racesIn(p *sut.Program) string {
 	return strings.Join(where, ", ")
 }
 
-// faultsIn says which faults of the network are explored.
-func faultsIn(w sut.Environment) string {
-	kinds := w.FaultKinds
-	if len(kinds) == 0 {
-		kinds = sut.DefaultFaultKinds
-	}
-	text := ", by " + strings.Join(kinds, ", ")
-	if len(w.FaultOperations) > 0 {
-		text += "; only at " + strings.Join(w.FaultOperations, ", ")
-	}
-	if len(w.FaultPeers) > 0 {
-		text += "; only those of " + strings.Join(w.FaultPeers, ", ")
-	}
-	return text
-}
-
 // assumedOfTime says when timers fired: in so many executions some could do so although goroutines
 // could go on.
 func assumedOfTime(o Options, executions, early, cutOff int) string {
@@ -173,7 +157,7 @@ func Assumptions(o Options) report.Assumptions {
 	if n := o.World.Faults; n > 0 && o.Group != nil {
 		a.Other = append(a.Other,
 			fmt.Sprintf("connections to the peers fail, or datagrams: at most %s in an execution%s",
-				textutil.CountOf(n, "time"), faultsIn(o.World)))
+				textutil.CountOf(n, "time"), o.World.FaultWords()))
 	}
 	if o.Group != nil {
 		a.Other = append(a.Other, o.assumedOfPeerTime())

@@ -80,6 +80,22 @@ func (e Environment) faultSet() (set uint32, err error) {
 	return set, err
 }
 
+// FaultWords says by what the network fails, and where, as the end of a sentence.
+func (e Environment) FaultWords() string {
+	kinds := e.FaultKinds
+	if len(kinds) == 0 {
+		kinds = DefaultFaultKinds
+	}
+	text := ", by " + strings.Join(kinds, ", ")
+	if len(e.FaultOperations) > 0 {
+		text += "; only at " + strings.Join(e.FaultOperations, ", ")
+	}
+	if len(e.FaultPeers) > 0 {
+		text += "; only those of " + strings.Join(e.FaultPeers, ", ")
+	}
+	return text
+}
+
 // CheckFaults returns an error if the faults that are selected are none.
 func (e Environment) CheckFaults() error {
 	_, err := e.faultSet()

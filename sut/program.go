@@ -14,6 +14,8 @@ type (
 	Toolchain = toolchain.Toolchain
 	// BuildOptions say what to build.
 	BuildOptions = toolchain.BuildOptions
+	// UnmatchedError is the error of a pattern that matches no package of the program.
+	UnmatchedError = toolchain.UnmatchedError
 	// Program is a program that was built to be run by workers.
 	Program = toolchain.Program
 	// Package is where a package is.

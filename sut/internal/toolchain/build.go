@@ -147,14 +147,10 @@ func (t *Toolchain) Build(ctx context.Context, o BuildOptions) (*Program, error)
 			"with `tandem test %s`", o.Package, main.Name, o.Package)
 	}
 	if pattern, ok := unmatched(packages, o.PreemptIn, "main"); ok {
-		return nil, fmt.Errorf("%s is no package that %s is made of: goroutines cannot be preempted "+
-			"there; name another one",
-			pattern, o.Package)
+		return nil, &UnmatchedError{o.Package, pattern, "goroutines cannot be preempted there"}
 	}
 	if pattern, ok := unmatched(packages, o.Races, RacesMain, RacesDirect, RacesAll); ok {
-		return nil, fmt.Errorf("%s is no package that %s is made of: data races cannot be looked for "+
-			"there; name another one",
-			pattern, o.Package)
+		return nil, &UnmatchedError{o.Package, pattern, "data races cannot be looked for there"}
 	}
 	p := &Program{
 		Path: o.Output, ImportPath: main.ImportPath, Dir: main.Dir, Tests: o.Tests, Version: t.Version,
@@ -331,6 +327,17 @@ func openPatterns(packages []listedPackage, more []string) []string {
 		}
 	}
 	return open
+}
+
+// UnmatchedError is the error of a pattern of BuildOptions that matches no package of the program.
+type UnmatchedError struct {
+	Package, Pattern string
+	cannot           string
+}
+
+func (e *UnmatchedError) Error() string {
+	return fmt.Sprintf("%s is no package that %s is made of: %s; name another one", e.Pattern, e.Package,
+		e.cannot)
 }
 
 // unmatched is a pattern that names no package of the program, and is none of the special ones. It
