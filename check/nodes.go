@@ -33,7 +33,7 @@ type NodesResult struct {
 // and Unsaved count. The check is saved as one of one program is, and goes on as that does.
 func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*NodesResult, error) {
 	c := r.Config
-	if err := nodesRefuse(c); err != nil {
+	if err := configs.NodesRefuse(c); err != nil {
 		return nil, err
 	}
 	before, err := r.goesOn()
@@ -106,24 +106,55 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	config = nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth, Delays: c.Bounds.Delays,
 		Violations: r.Violations, Leaks: c.Leaks, Directory: from, Partitions: c.Links(),
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
+	if config.Walks, err = nodes.WalksOf(r.Search.Name, r.Search.Seed); err != nil {
+		return config, clean, err
+	}
 	// It is the date of all nodes, which have one clock.
 	config.Worker.Environment.Start = c.Date.Unix()
-	// Nodes often have one package, with other arguments.
-	built := map[string]*sut.Program{}
+	// Nodes often have one package, with other arguments. A pattern has to match one of them.
+	built, unmatched := map[string]*sut.Program{}, map[string]int{}
 	for _, n := range c.Nodes {
 		if built[n.Package] == nil {
-			program, remove, err := buildTold(ctx, sut.BuildOptions{Dir: dir, Package: n.Package,
-				PreemptIn: c.PreemptIn, Races: c.Races, Tags: r.Tags}, listener.Say, "building "+n.Package)
+			o := sut.BuildOptions{Dir: dir, Package: n.Package, PreemptIn: c.PreemptIn, Races: c.Races,
+				Tags: r.Tags}
+			program, remove, missed, err := buildNode(ctx, o, listener.Say)
 			if err != nil {
 				return config, clean, fmt.Errorf("node %s: %w", n.Name, err)
 			}
 			cleaners = append(cleaners, remove)
+			for _, pattern := range missed {
+				unmatched[pattern]++
+			}
 			built[n.Package] = program
 		}
 		config.Nodes = append(config.Nodes, nodes.Node{Name: n.Name, Program: built[n.Package],
 			Package: n.Package, Args: n.Args, Listen: n.Listen})
 	}
+	for _, pattern := range slices.Concat(c.PreemptIn, c.Races) {
+		if unmatched[pattern] == len(built) {
+			return config, clean, fmt.Errorf("%s is no package that any node is made of: name another one",
+				pattern)
+		}
+	}
 	return config, clean, nil
+}
+
+// buildNode builds the program of a node without those patterns that match none of its packages,
+// and returns these.
+func buildNode(ctx context.Context, o sut.BuildOptions, say func(format string, a ...any)) (
+	p *sut.Program, remove func(), missed []string, err error) {
+	doing := "building " + o.Package
+	for {
+		p, remove, err = buildTold(ctx, o, say, doing)
+		unmatched := (*sut.UnmatchedError)(nil)
+		if !errors.As(err, &unmatched) {
+			return p, remove, missed, err
+		}
+		isMissed := func(pattern string) bool { return pattern == unmatched.Pattern }
+		missed, doing = append(missed, unmatched.Pattern), doing+", without "+unmatched.Pattern
+		o.PreemptIn = slices.DeleteFunc(slices.Clone(o.PreemptIn), isMissed)
+		o.Races = slices.DeleteFunc(slices.Clone(o.Races), isMissed)
+	}
 }
 
 // saveNodes has a check be saved, and go on from what was saved, if anything was. Without a place
@@ -147,24 +178,6 @@ func saveNodes(c *nodes.Config, saving *Saving) (*saved.Periodic, error) {
 	}
 	c.Resume, c.Save = search, p.Save
 	return p, nil
-}
-
-// nodesRefuse is the error of a configuration that has more than several programs can have yet. To
-// ignore a part of it would give a verdict about something else.
-func nodesRefuse(c configs.Config) error {
-	for _, part := range []struct {
-		key   string
-		given bool
-	}{
-		{"peers", c.Group != nil}, {"args", len(c.Args) > 0},
-		{"early_timers", c.World.EarlyTimers > 0}, {"peer_timers", c.World.PeerTimers > 0},
-		{"bounds.preemptions", c.Bounds.Preemptions != nil},
-	} {
-		if part.given {
-			return fmt.Errorf("%s cannot be used together with nodes: leave one of them out", part.key)
-		}
-	}
-	return nil
 }
 
 // nodesRun is a check of several programs for a report. Nodes are in the order of the
@@ -199,7 +212,7 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 		network := "the network loses no connection, and no node crashes"
 		if w := c.Worker.Environment; w.Faults > 0 {
 			network = fmt.Sprintf("connections fail: at most %s at each node%s; no node crashes",
-				textutil.CountOf(w.Faults, "time"), faultsIn(w))
+				textutil.CountOf(w.Faults, "time"), w.FaultWords())
 		}
 		run.Assumptions.Other = []string{
 			"a connect waits until the node listens for the first time",

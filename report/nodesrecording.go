@@ -39,6 +39,8 @@ type NodesRecording struct {
 	Events   []NodeEvent
 	// Partition is when nothing gets through between some nodes; nil: never.
 	Partition *NodesPartition
+	// Walk says that events have the time at which they come.
+	Walk bool
 }
 
 // NodesPartition is a time in which nothing gets through between some nodes.
@@ -61,6 +63,8 @@ type NodeRecording struct {
 type NodeHeader struct {
 	Name   string `json:"name"`
 	Listen string `json:"listen,omitempty"` // where others reach it
+	// Draws says which random numbers the program gets.
+	Draws uint64 `json:"draws,omitempty"`
 	Program
 	Expectation
 }
@@ -91,6 +95,9 @@ type NodeEvent struct {
 	// From is the number of the event that it takes something of, in the order of the file and from
 	// 1 on; 0: it takes nothing.
 	From int `json:"from,omitempty"`
+	// Comes is, of a walk, when it comes to node To, and a reset to its own node. It counts the
+	// inputs of that and the advances of the clock by then, two for each. 0: it does not come.
+	Comes int `json:"comes,omitempty"`
 }
 
 // NodeEventKinds are the kinds of events. Names are part of the format.
@@ -109,6 +116,7 @@ type nodesHeader struct {
 	Violated  int             `json:"violated"`
 	Directory string          `json:"directory,omitempty"`
 	Partition *NodesPartition `json:"partition,omitempty"`
+	Walk      bool            `json:"walk,omitempty"`
 }
 
 // nodesPart is a line of the file: exactly one of its fields is set.
@@ -167,7 +175,7 @@ func (r *NodesRecording) encode() ([]byte, error) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
 	lines.SetEscapeHTML(false)
-	err := lines.Encode(nodesHeader{versionNodes, r.Violated, r.Directory, r.Partition})
+	err := lines.Encode(nodesHeader{versionNodes, r.Violated, r.Directory, r.Partition, r.Walk})
 	for i := range r.Nodes {
 		node := &r.Nodes[i]
 		err = errors.Join(err, lines.Encode(nodesPart{Node: &node.NodeHeader}))
@@ -189,7 +197,7 @@ func decodeNodes(body []byte) (*NodesRecording, error) {
 		return nil, fmt.Errorf("line 1: %w", err)
 	}
 	r := &NodesRecording{Violated: first.Violated, Directory: first.Directory,
-		Partition: first.Partition}
+		Partition: first.Partition, Walk: first.Walk}
 	for number := 2; ; number++ {
 		var p nodesPart
 		err := decodeLine(lines, &p)
@@ -280,7 +288,7 @@ func (r *NodesRecording) validateEvent(i int) error {
 	if e.Node < 1 || e.Node > len(r.Nodes) || e.To < 0 || e.To > len(r.Nodes) || e.To == e.Node {
 		return fmt.Errorf("of node %d to node %d, and there are %d", e.Node, e.To, len(r.Nodes))
 	}
-	if e.From < 0 || e.From > i || e.Taken < 0 || e.Time < 0 {
+	if e.From < 0 || e.From > i || e.Taken < 0 || e.Time < 0 || e.Comes < 0 {
 		return fmt.Errorf("of event %d, with %d bytes at %v: want an earlier event, and nothing negative",
 			e.From, e.Taken, e.Time)
 	}

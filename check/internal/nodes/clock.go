@@ -86,8 +86,9 @@ func (n *environment) advance(due, most time.Duration, a *model.Answer) bool {
 	n.make(skeleton.Event{Label: next, To: skeleton.Nobody, Tick: n.ticks})
 	n.now = next.Time
 	if next.Own {
-		// What is sent at this time by others may come before or after the timer fires.
-		a.Time = model.Time{Passed: most, Tie: n.canArrive()}
+		// What is sent at this time by others may come before or after the timer fires. In a
+		// walk it is not known yet whether anything will be.
+		a.Time = model.Time{Passed: most, Tie: n.pace != nil || n.canArrive()}
 		n.armed = a.Time.Tie
 		return true
 	}
@@ -105,6 +106,9 @@ func (n *environment) stop(most time.Duration, a *model.Answer) {
 		a.Failure = "the clock does not advance any more"
 	}
 }
+
+// moment is the present one: see pace. The first input is number 0.
+func (n *environment) moment() int { return 2*(n.input+1+n.ticks) + 1 }
 
 // canArrive says whether something can arrive now.
 func (n *environment) canArrive() bool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -32,7 +33,9 @@ type environment struct {
 	tried int
 	// baton says when the events of the script may happen; nil: at any time.
 	baton *baton
-	err   error
+	// pace says when arrivals and resets come; nil: as soon as they can and the script has them.
+	pace pace
+	err  error
 }
 
 // newEnvironment is that of an execution which has not begun.
@@ -160,10 +163,10 @@ func (n *environment) handOn() {
 	}
 	recorded := "does no more"
 	if n.deviation < len(n.script) {
-		recorded = words(n.net, &n.script[n.deviation])
+		recorded = told.Words(n.net, &n.script[n.deviation])
 	}
 	n.baton.drop(Parting{n.net.Names[n.node], n.deviation + 1, recorded,
-		words(n.net, &n.made[n.deviation])})
+		told.Words(n.net, &n.made[n.deviation])})
 }
 
 // give notes what the node sends. The kind is a part of what is hashed, so that an end of the
@@ -310,7 +313,8 @@ func (n *environment) opened(a *skeleton.Arrival, r *model.Reaction) bool {
 	at := slices.IndexFunc(n.conns, func(c *conn) bool {
 		return c.comesTo(&a.Send) && !c.closed
 	})
-	if _, astray := n.astray[network.Doors]; astray || at < 0 || n.waits(a.Send, model.Accept) {
+	if _, astray := n.astray[network.Doors]; astray || at < 0 ||
+		n.pace == nil && n.waits(a.Send, model.Accept) {
 		return false
 	}
 	n.open(&conn{id: sent.Conn, other: a.Send.Component, listener: at,
@@ -463,7 +467,7 @@ func wanted(n *environment) []bool {
 // takesNext says whether the script lets what was sent on a connection come now.
 func takesNext(n *environment, a *skeleton.Arrival) bool {
 	_, astray := n.astray[network.Did(&a.Send).Conn+" in"]
-	return !astray && !n.waits(a.Send, model.Receive)
+	return !astray && (n.pace != nil || !n.waits(a.Send, model.Receive))
 }
 
 // mayBeReset says whether a reset may come to the node: the other end of a connection is closed,

@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
@@ -63,6 +62,8 @@ type Config struct {
 	// Partitions are those that are explored, one at a time: each lists the pairs of nodes between
 	// which nothing gets through, by their places, the smaller one first.
 	Partitions [][][2]int
+	// Walks has executions of all nodes be run at random; nil: all executions are explored.
+	Walks *Walks
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 }
@@ -144,42 +145,6 @@ type finding struct {
 
 // isStuck says whether it is one only if no other node goes on.
 func (f *finding) isStuck() bool { return f.outcome == model.Deadlock || f.outcome == model.Livelock }
-
-// Run checks the nodes. It ends their workers. When the context has ended, the verdict is unknown.
-// If it was cancelled and there is a violation, that is an error, since it cannot be shown.
-func Run(ctx context.Context, c Config) (*Result, error) {
-	x, err := newExplorer(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	defer x.close()
-	if c.Resume != nil {
-		if err := x.resume(c.Resume); err != nil {
-			return nil, err
-		}
-	}
-	if err := (stages{x}).explore(); err != nil {
-		return nil, err
-	}
-	r := &x.result
-	if len(x.found)+len(x.told) == 0 && x.never != nil {
-		return nil, x.never
-	}
-	r.Counts, r.Runs, r.Traces = x.stage.Counts, x.runs, x.stage.Traces
-	r.Strays = slices.SortedFunc(maps.Keys(x.net.Nobody), func(a, b network.Stray) int {
-		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Address, b.Address))
-	})
-	switch {
-	case len(r.Violations) > 0:
-		r.Verdict = model.Violated
-	case x.unknown == "":
-		r.Verdict = model.Holds
-	}
-	r.Reason = x.unknown
-	slices.Sort(r.Outcomes)
-	r.Outcomes = slices.Compact(r.Outcomes)
-	return r, nil
-}
 
 // newExplorer begins a check. It is to be closed, unless there is an error.
 func newExplorer(ctx context.Context, c Config) (*explorer, error) {

@@ -32,6 +32,8 @@ type partedState struct {
 	// the server, and was accepted. closed: the server does not listen any more.
 	ends                      [2]partedEnd
 	arrived, accepted, closed bool
+	// givesUp: a connect that has waited may be given up at the time at which it is made.
+	givesUp bool
 }
 
 type partedNode struct {
@@ -254,7 +256,10 @@ func (s partedState) does(n int, steps []string) (list []partedState) {
 		t.close(n)
 		done(t, "")
 	}
-	if waits && s.now >= node.due && !node.made { // a connect is made, or given up
+	if waits && s.now >= node.due && (!node.made || s.givesUp) { // a connect is made, or given up
+		if node.made {
+			s.close(n)
+		}
 		done(s, map[bool]string{true: "", false: "t"}[step[0] == 's'])
 	}
 	return list

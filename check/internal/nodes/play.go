@@ -9,6 +9,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -31,6 +32,7 @@ type player struct {
 	// by node
 	workers   []*sut.Worker
 	schedules []sut.Schedule
+	timing    []timing // of a walk; nil: it is none
 }
 
 // Played is what a node has done. The log itself is valid until the next run of its worker, so what
@@ -99,7 +101,16 @@ func (p *player) environment(node int, b *baton) *environment {
 	if p.explored {
 		net.Ordered = p.net.Ordered
 	}
-	n := newEnvironment(net, node, p.global[node].Events, p.global.Arrivals(node))
+	arrivals := p.global.Arrivals(node)
+	if p.timing != nil {
+		replayed(p.timing[node]).inTime(arrivals)
+	}
+	n := newEnvironment(net, node, p.global[node].Events, arrivals)
+	if p.timing != nil {
+		n.pace = replayed(p.timing[node])
+		// What a node does in a walk is all that it has done by then, however soon that ends.
+		n.hold.Connects = network.CountConnects(net, node, p.global[node].Events)
+	}
 	n.later, n.goesOn, n.baton = node != p.judged, node != p.judged, b
 	return n
 }
@@ -138,7 +149,7 @@ func (p *player) play(node int, b *baton) Played {
 		if err == nil && log.Outcome != sut.Completed {
 			now = "ends: " + log.Outcome.String()
 		}
-		b.drop(Parting{n.net.Names[node], made + 1, words(n.net, &script[made]), now})
+		b.drop(Parting{n.net.Names[node], made + 1, told.Words(n.net, &script[made]), now})
 	}
 	if err != nil {
 		return Played{err: err}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
@@ -30,27 +31,40 @@ func recordedEvents(g skeleton.Global, net *network.Nodes) (list []report.NodeEv
 	return list
 }
 
-// recordedPartition is a partition as a file has it, and partitionOf is the inverse.
-func recordedPartition(p *network.Partition) *report.NodesPartition {
-	if p == nil {
-		return nil
+// setComes notes when events come to a node, by the timing of each.
+func setComes(list []report.NodeEvent, of []timing) {
+	count := make([]int, len(of))
+	for i := range list {
+		e := &list[i]
+		count[e.Node-1]++
+		name := skeleton.Name{Component: e.Node - 1, N: count[e.Node-1]}
+		switch {
+		case e.To > 0:
+			e.Comes = of[e.To-1][name]
+		case e.Kind == model.Broken.String():
+			e.Comes = of[e.Node-1][name]
+		}
 	}
-	r := &report.NodesPartition{From: p.From, Until: p.Until}
-	for _, l := range p.Links {
-		r.Links = append(r.Links, [2]int{l[0] + 1, l[1] + 1})
-	}
-	return r
 }
 
-func partitionOf(r *report.NodesPartition) *network.Partition {
-	if r == nil {
-		return nil
+// timingOf is the inverse of setComes.
+func timingOf(list []report.NodeEvent, nodes int) []timing {
+	of, count := make([]timing, nodes), make([]int, nodes)
+	for c := range of {
+		of[c] = timing{}
 	}
-	p := &network.Partition{From: r.From, Until: r.Until}
-	for _, l := range r.Links {
-		p.Links = append(p.Links, [2]int{l[0] - 1, l[1] - 1})
+	for i := range list {
+		e := &list[i]
+		count[e.Node-1]++
+		if e.Comes > 0 {
+			to := e.Node
+			if e.To > 0 {
+				to = e.To
+			}
+			of[to-1][skeleton.Name{Component: e.Node - 1, N: count[e.Node-1]}] = e.Comes
+		}
 	}
-	return p
+	return of
 }
 
 // kinds are those of events, by their names in files, which are those of report.NodeEventKinds.
@@ -192,14 +206,14 @@ const maxTried = 500
 func (x recorder) record(f *finding) (*Violation, error) {
 	node := f.item.Component
 	v := &Violation{Node: x.net.Names[node], Outcome: f.outcome,
-		Events: steps(x.net, course.InOneOrder(f.global))}
+		Events: told.Steps(x.net, course.InOneOrder(f.global))}
 	courses, err := x.courses(f, v)
 	if err != nil {
 		return v, err
 	}
 	g := course.Chained(f.global, courses)
 	if v.Unrecorded == "" {
-		v.Events = steps(x.net, g)
+		v.Events = told.Steps(x.net, g)
 	}
 	p := x.player(g, node)
 	for c := range courses {
@@ -282,11 +296,15 @@ func (x recorder) player(g skeleton.Global, node int) *player {
 // was chosen, and what has come of it. Hashes of the logs tell whether it is the same again.
 func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
 	rec := &report.NodesRecording{Directory: x.config.Directory, Violated: p.judged + 1,
-		Events: recordedEvents(p.global, x.net), Partition: recordedPartition(x.net.Parted)}
+		Events: recordedEvents(p.global, p.net), Partition: told.Partition(p.net.Parted)}
+	if p.timing != nil {
+		rec.Walk = true
+		setComes(rec.Events, p.timing)
+	}
 	for c, node := range x.config.Nodes {
 		o := x.options(c)
 		n := report.NodeRecording{Schedule: all[c].chosen}
-		n.Name, n.Listen = node.Name, node.Listen
+		n.Name, n.Listen, n.Draws = node.Name, node.Listen, p.schedules[c].Draws
 		n.Program = report.Program{Package: node.Package, Args: o.Args, Env: o.Env, Directory: o.Dir,
 			World: o.Environment, Preemptible: node.Program.Open, Races: node.Program.Races,
 			Tags: node.Program.Tags, GoVersion: node.Program.Version, Build: node.Program.Hash}

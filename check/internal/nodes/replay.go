@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -61,7 +62,7 @@ func Replay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecor
 		return r, nil
 	}
 	v := &Violation{Node: p.net.Names[p.judged], Outcome: judged.outcome, Recording: rec,
-		Events: steps(p.net, p.global)}
+		Events: told.Steps(p.net, p.global)}
 	v.Counterexample, v.signature, err = p.show(judged.race)
 	r.Violation = v
 	return r, err
@@ -82,8 +83,10 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 	p *player, closeAll func(), err error) {
 	p = &player{judged: rec.Violated - 1, programs: programs,
 		net: &network.Nodes{Addresses: map[string]int{}, Ordered: ordered(len(rec.Nodes)),
-			Parted: partitionOf(rec.Partition)}}
-	p.global, p.net.Data = skeletonOf(rec)
+			Parted: told.PartitionOf(rec.Partition)}}
+	if p.global, p.net.Data = skeletonOf(rec); rec.Walk {
+		p.timing = timingOf(rec.Events, len(rec.Nodes))
+	}
 	var unwatch []func() bool
 	closeAll = func() {
 		for i, w := range p.workers {
@@ -97,7 +100,7 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 		if n.Listen != "" {
 			p.net.Addresses[n.Listen] = i
 		}
-		s := sut.Schedule{Rounds: maxRounds, WantLeaks: n.Outcome == sut.Leaked.String()}
+		s := sut.Schedule{Rounds: maxRounds, Draws: n.Draws, WantLeaks: n.Outcome == sut.Leaked.String()}
 		for _, c := range n.Schedule {
 			s.Prefix = append(s.Prefix,
 				model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})

@@ -19,7 +19,8 @@ func (n *environment) breaksNext(r *model.Reaction) bool {
 	}
 	i := slices.IndexFunc(n.arrivals, func(a skeleton.Arrival) bool { return a.Send.Name == next.From })
 	at := n.connOf(network.Did(next).Conn)
-	if i < 0 || at < 0 || !n.canBreak(i, at) || n.conns[at].ended != network.Did(next).End {
+	if i < 0 || at < 0 || !n.canBreak(i, at) || n.conns[at].ended != network.Did(next).End ||
+		n.pace != nil && !n.pace.breaks(next.Name, n.moment()) {
 		return false
 	}
 	n.breakOff(i, at, r)
@@ -113,7 +114,7 @@ func waitingAt(n *environment, listener int) (list []int) {
 		}
 	}
 	for i, c := range n.conns {
-		if c.id != "" && !c.accepted && !c.closed && c.listener == listener {
+		if c.id != "" && !c.accepted && !c.closed && !c.waits && c.listener == listener {
 			list = append(list, i)
 		}
 	}
@@ -142,8 +143,16 @@ func (n *environment) hasHealed() bool {
 	return n.net.Parted != nil && n.ticks >= n.net.Parted.Until
 }
 
-// comes says whether the network lets an arrival come now: it is not held, and not lost.
+// comes says whether an arrival can come now.
 func (n *environment) comes(i int) bool {
+	if n.pace != nil {
+		return n.pace.comes(i, n.arrivals[i].Send.Name, n.moment())
+	}
+	return n.isLetThrough(i)
+}
+
+// isLetThrough says whether the network lets an arrival come now: it is not held, and not lost.
+func (n *environment) isLetThrough(i int) bool {
 	a := &n.arrivals[i]
 	may, must := n.net.IsHeld(n.node, a.Send.Component, n.sent[i])
 	switch {
@@ -163,9 +172,10 @@ func (n *environment) aborts(c *conn) bool {
 	})
 }
 
-// resetNext says whether the script has a connection reset in place of the end of its stream.
+// resetNext says whether a connection is reset in place of the end of its stream: the script has
+// it, or it is known.
 func (n *environment) resetNext(id string) bool {
-	return slices.ContainsFunc(n.script, func(e skeleton.Event) bool {
+	return n.pace != nil && n.pace.isReset(id) || slices.ContainsFunc(n.script, func(e skeleton.Event) bool {
 		d := network.Did(&e)
 		return d.Kind == model.Broken && d.Conn == id && !d.End
 	})

@@ -94,7 +94,7 @@ func HoldOf(net *Nodes, node int, script []skeleton.Event, arrivals []skeleton.A
 	}
 	isOver := Ticks(script) > net.Parted.From
 	if isOver {
-		h.Connects = countConnects(net, node, script)
+		h.Connects = CountConnects(net, node, script)
 	}
 	before := script
 	heals := func(e skeleton.Event) bool { return e.Tick == net.Parted.Until }
@@ -125,13 +125,13 @@ func gets(e, sent *skeleton.Event) bool {
 		e.From.Component == sent.Component && e.From.N >= sent.N
 }
 
-// countConnects counts the connects of a node, across the partition, in the epoch in which that
+// CountConnects counts the connects of a node, across the partition, in the epoch in which that
 // begins.
-func countConnects(net *Nodes, node int, script []skeleton.Event) (connects int) {
+func CountConnects(net *Nodes, node int, script []skeleton.Event) (connects int) {
 	for i := range script {
 		e := &script[i]
-		if d := Did(e); d.Kind == model.Connect && Ticks(script[:i]) == net.Parted.From &&
-			net.Parts(node, net.Addresses[d.Address]) {
+		if d := Did(e); d.Kind == model.Connect && net.Parts(node, net.Addresses[d.Address]) &&
+			Ticks(script[:i]) == net.Parted.From {
 			connects++
 		}
 	}

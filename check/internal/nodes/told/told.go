@@ -1,4 +1,6 @@
-package nodes
+// Package told says in words what several programs do to each other, and what the network between
+// them does.
+package told
 
 import (
 	"fmt"
@@ -14,9 +16,9 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
-// steps are the events of all nodes, in an order that is possible. An advance of the clock is one
+// Steps are the events of all nodes, in an order that is possible. An advance of the clock is one
 // step.
-func steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
+func Steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 	ticks := 0
 	for _, p := range course.Order(g) {
 		e := &g[p.Node].Events[p.At]
@@ -30,7 +32,7 @@ func steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 			list = append(list, healsAfter(net, ticks)...)
 		case e.Tick == 0:
 			d := network.Did(e)
-			list = append(list, report.NodeStep{Node: net.Names[p.Node], What: words(net, e),
+			list = append(list, report.NodeStep{Node: net.Names[p.Node], What: Words(net, e),
 				Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: string(net.Data[d]),
 				Taken: d.Taken})
 		}
@@ -57,9 +59,9 @@ func clockText(now time.Duration) string {
 	return strconv.FormatFloat(now.Seconds(), 'f', -1, 64) + " s"
 }
 
-// words says what an event is. Data are cut, and may be of any kind: whoever prints the words
+// Words says what an event is. Data are cut, and may be of any kind: whoever prints them
 // quotes what is not printable.
-func words(net *network.Nodes, e *skeleton.Event) string {
+func Words(net *network.Nodes, e *skeleton.Event) string {
 	d := network.Did(e)
 	switch d.Kind {
 	case model.Send:
@@ -125,4 +127,28 @@ func linkSteps(net *network.Nodes, kind, what string) (list []report.NodeStep) {
 		}
 	}
 	return list
+}
+
+// Partition is a partition as a file has it; nil: there is none.
+func Partition(p *network.Partition) *report.NodesPartition {
+	if p == nil {
+		return nil
+	}
+	r := &report.NodesPartition{From: p.From, Until: p.Until}
+	for _, l := range p.Links {
+		r.Links = append(r.Links, [2]int{l[0] + 1, l[1] + 1})
+	}
+	return r
+}
+
+// PartitionOf is the inverse of Partition.
+func PartitionOf(r *report.NodesPartition) *network.Partition {
+	if r == nil {
+		return nil
+	}
+	p := &network.Partition{From: r.From, Until: r.Until}
+	for _, l := range r.Links {
+		p.Links = append(p.Links, [2]int{l[0] - 1, l[1] - 1})
+	}
+	return p
 }

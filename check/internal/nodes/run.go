@@ -1,0 +1,50 @@
+package nodes
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// Run checks the nodes. It ends their workers. When the context has ended, the verdict is unknown.
+// If it was cancelled and there is a violation, that is an error, since it cannot be shown.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	x, err := newExplorer(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer x.close()
+	explore := stages{x}.explore
+	if c.Walks != nil {
+		explore = (&walks{explorer: x}).explore
+	} else if c.Resume != nil {
+		if err := x.resume(c.Resume); err != nil {
+			return nil, err
+		}
+	}
+	if err := explore(); err != nil {
+		return nil, err
+	}
+	r := &x.result
+	if len(x.found)+len(x.told) == 0 && x.never != nil {
+		return nil, x.never
+	}
+	r.Counts, r.Runs, r.Traces = x.stage.Counts, x.runs, x.stage.Traces
+	r.Strays = slices.SortedFunc(maps.Keys(x.net.Nobody), func(a, b network.Stray) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Address, b.Address))
+	})
+	switch {
+	case len(r.Violations) > 0:
+		r.Verdict = model.Violated
+	case x.unknown == "":
+		r.Verdict = model.Holds
+	}
+	r.Reason = x.unknown
+	slices.Sort(r.Outcomes)
+	r.Outcomes = slices.Compact(r.Outcomes)
+	return r, nil
+}

@@ -1,0 +1,388 @@
+package nodes
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// walk is an execution of all nodes at the same time, in which everything is chosen at random: the
+// goroutines of each node, which node goes on, and when the network is parted. Its events are in
+// the order in which they happen, and its rules are those of explorations.
+//
+// One node runs at a time. It may have to let others go on before each of its inputs. So the same
+// seed gives the same walk.
+type walk struct {
+	net     *network.Nodes
+	members []*member
+	random  *rand.Rand
+	// stays is how likely a node goes on that could also let another one.
+	stays float64
+	now   time.Duration
+	ticks int
+	// cut: the network is parted, in the epoch in which that begins, which is at the time parted.
+	cut    bool
+	parted time.Duration
+	// rests: nobody can go on any more, so each node is told to end. over is why the walk ends
+	// before that; empty: it does not.
+	rests bool
+	over  string
+}
+
+// member is a node in a walk. It implements sut.Peers.
+type member struct {
+	*environment
+	walk *walk
+	turn chan struct{}
+	gone bool
+	// waits: it can do nothing but wait, for its timer that is due, if it has one. news: something
+	// may have come since it found out. once: it lets others go on that do something at this time.
+	waits, news, once bool
+	due               time.Duration
+	// tick is an advance of the clock in which it is still to take part.
+	tick  *network.Event
+	told  int                // events of it that others know of
+	inbox []skeleton.Arrival // what was sent to it since it looked
+	// aborted are closes of others that are a reset, since something was there that was not read.
+	aborted map[skeleton.Name]bool
+	timing
+	stopped bool // it was told to end
+}
+
+// maxWalkTicks is how often the clock advances in a walk. It is cut off there.
+const maxWalkTicks = 10_000
+
+// longestParted is how long the network is parted at most in a walk. Longer times would make walks
+// long, in which little else happens than that nodes try again.
+const longestParted = 30 * time.Second
+
+// newWalk is a walk of the nodes in which the network is parted as the net says.
+func newWalk(net *network.Nodes, random *rand.Rand) *walk {
+	w := &walk{net: net, random: random, stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
+	for c := range net.Names {
+		n := newEnvironment(net, c, nil, nil)
+		n.goesOn = true
+		m := &member{environment: n, walk: w, turn: make(chan struct{}, 1),
+			aborted: map[skeleton.Name]bool{}, timing: timing{}}
+		n.pace = m
+		w.members = append(w.members, m)
+	}
+	return w
+}
+
+// run runs all nodes at the same time, of which one has its turn. It returns when all of them have
+// ended. Each is run by a function that returns when the execution has ended, with why the
+// walk is to end because of that.
+func (w *walk) run(play func(m *member) (over string)) {
+	var group sync.WaitGroup
+	for _, m := range w.members {
+		group.Go(func() {
+			<-m.turn
+			over := play(m)
+			m.gone = true
+			w.tell(m)
+			w.over = cmp.Or(w.over, over)
+			if next := w.next(nil); next != nil {
+				next.turn <- struct{}{}
+			}
+		})
+	}
+	w.next(nil).turn <- struct{}{}
+	group.Wait()
+}
+
+// pass lets others go on, if they are chosen to, until it is the turn of this one again.
+func (w *walk) pass(m *member) {
+	if next := w.next(m); next != m {
+		next.turn <- struct{}{}
+		<-m.turn
+	}
+}
+
+// next chooses who goes on; nil: all are gone. If nobody can, the clock advances, or the walk ends.
+func (w *walk) next(now *member) *member {
+	// The moment within the epoch is at random. What has been sent by then may still come: it is
+	// held only as far as it is sent later.
+	if p := w.net.Parted; p != nil && w.ticks == p.From && !w.cut && w.random.IntN(16) == 0 {
+		w.part()
+	}
+	// A timer that is late waits until nobody else does anything at its time.
+	for _, can := range []func(*member) bool{
+		func(m *member) bool { return w.over != "" || w.rests || !m.waits || m.news },
+		func(m *member) bool { return m.once },
+	} {
+		var list []*member
+		for _, m := range w.members {
+			if !m.gone && can(m) {
+				list = append(list, m)
+			}
+		}
+		switch {
+		case len(list) == 0:
+		case now != nil && slices.Contains(list, now) && w.random.Float64() < w.stays:
+			return now
+		default:
+			return list[w.random.IntN(len(list))]
+		}
+	}
+	if !slices.ContainsFunc(w.members, func(m *member) bool { return !m.gone }) {
+		return nil
+	}
+	w.advance()
+	return w.next(now)
+}
+
+// part has nothing get through from now on. Connects that are made now wait.
+func (w *walk) part() {
+	w.cut = true
+	for _, m := range w.members {
+		m.hold.Connects = m.tried
+	}
+}
+
+// advance has the clock advance to the first timer that is due. If there is none, the walk rests.
+func (w *walk) advance() {
+	first := time.Duration(0)
+	for _, m := range w.members {
+		if !m.gone && m.due > 0 && (first == 0 || m.due < first) {
+			first = m.due
+		}
+	}
+	switch {
+	case first == 0:
+		w.rests = true
+		return
+	case w.ticks == maxWalkTicks:
+		w.over = fmt.Sprintf("the clock has advanced %d times", maxWalkTicks)
+		return
+	}
+	// All nodes wait, so all of them take part, whoever's timer it is.
+	w.now, w.ticks = first, w.ticks+1
+	if p := w.net.Parted; p != nil && w.ticks == p.From {
+		w.parted = w.now
+	} else if p != nil && w.ticks > p.From && w.ticks < p.Until && w.now-w.parted >= longestParted {
+		p.Until = w.ticks
+	}
+	for _, m := range w.members {
+		if !m.gone {
+			// It is an event of each node once that has its turn. Until then nothing comes to it
+			// that is sent at the new time.
+			m.tick = &network.Event{Kind: model.Pass, Time: first, Own: m.due == first}
+			m.news = true
+		}
+	}
+}
+
+// tell tells others of the events of a node that they do not know of.
+func (w *walk) tell(m *member) {
+	for ; m.told < len(m.made); m.told++ {
+		e := m.made[m.told]
+		d := network.Did(&e)
+		for _, other := range w.members {
+			if other == m || e.To != other.node && e.To != skeleton.Everybody {
+				continue
+			}
+			other.inbox = append(other.inbox, skeleton.Arrival{Send: e})
+			other.news = true
+			// A close is a reset if something is there that was not read (RFC 2525, section 2.17).
+			if at := m.connOf(d.Conn); d.Kind == model.Close && at >= 0 {
+				other.aborted[e.Name] = m.conns[at].arrived > m.conns[at].taken
+			}
+		}
+	}
+}
+
+// Exchange implements sut.Peers.
+func (m *member) Exchange(in model.Input) (a model.Answer, err error) {
+	if m.waits = in.Kind == model.Pass; m.waits {
+		m.once = in.Most == model.Once
+		m.news = !m.once || len(m.inbox) > 0
+		if m.due = 0; in.Most > model.Once {
+			m.due = m.now + in.Most
+		}
+	}
+	m.walk.pass(m)
+	if m.walk.over != "" {
+		m.stopped = true
+		return model.Answer{Failure: m.walk.over}, nil
+	}
+	m.look()
+	if m.waits {
+		a.Conn, a.First, a.Clients = in.Conn, len(m.conns), 1
+		m.input++
+		m.wait(in.Most, &a)
+		m.waits, m.once, m.due = false, false, 0
+		m.note(1)
+		m.walk.tell(m)
+		return a, err
+	}
+	if a, err = m.environment.Exchange(in); err == nil {
+		m.reacts(&a)
+	}
+	return a, err
+}
+
+// reacts has come what others do because of an input, if they are chosen to, before the node goes
+// on. Its next input may be a write, which a reset has to come before.
+func (m *member) reacts(a *model.Answer) {
+	m.note(1)
+	m.walk.tell(m)
+	if m.walk.pass(m); m.walk.over != "" {
+		m.stopped, a.Failure = true, m.walk.over
+		return
+	}
+	m.look()
+	m.deliver(&a.Reaction)
+	m.breakSome(&a.Reaction, false)
+	m.note(0)
+	m.walk.tell(m)
+}
+
+// wait answers for a node that can do nothing but wait, for a timer that is due after some time or,
+// with 0, for others (environment.pass).
+func (m *member) wait(most time.Duration, a *model.Answer) {
+	timer := m.armed && most > 0 && most <= model.Once+1
+	if m.armed = m.armed && most == model.Once; timer && most != model.Once {
+		a.Time.Passed = most
+		return
+	}
+	for {
+		m.deliver(&a.Reaction)
+		m.breakSome(&a.Reaction, true)
+		a.Again = m.once || a.Shows()
+		switch {
+		case a.Again:
+			return
+		case m.tick != nil:
+			m.note(1)
+			m.takesPart(most, a)
+			return
+		case m.walk.rests:
+			m.rests = true
+			m.stop(most, a)
+			return
+		}
+		m.news = false
+		if m.walk.pass(m); m.walk.over != "" {
+			m.stopped, a.Failure = true, m.walk.over
+			return
+		}
+		m.look()
+	}
+}
+
+// takesPart has the node take part in the advance of the clock.
+func (m *member) takesPart(most time.Duration, a *model.Answer) {
+	passed := m.tick.Time - m.now
+	m.ticks++
+	m.make(skeleton.Event{Label: *m.tick, To: skeleton.Nobody, Tick: m.ticks})
+	m.now = m.tick.Time
+	own := m.tick.Own
+	if m.tick = nil; own {
+		a.Time, m.armed = model.Time{Passed: most, Tie: true}, true
+		return
+	}
+	a.Time.Passed, a.Again = passed, true
+	m.deliver(&a.Reaction)
+}
+
+// look takes over what was sent since it looked. What has come is over, unless it says something of
+// what may come later. So lists stay short, however long the walk is: each input goes through them.
+//
+// What is sent after an advance of the clock comes after that. All nodes wait then, so the advance
+// is the next event of each.
+func (m *member) look() {
+	var after []skeleton.Name
+	ticks := m.ticks
+	if m.tick != nil { // its next event, before all that is sent now
+		ticks++
+		after = []skeleton.Name{{Component: m.node, N: len(m.made) + 1}}
+	} else if ticks > 0 {
+		last := func(e skeleton.Event) bool { return e.Tick == ticks }
+		after = []skeleton.Name{m.made[slices.IndexFunc(m.made, last)].Name}
+	}
+	type coming struct {
+		skeleton.Arrival
+		done, early bool
+		sent        int
+	}
+	var list []coming
+	for i, a := range m.arrivals {
+		if kind := network.Did(&a.Send).Kind; !m.done[i] || kind == model.Close || kind == model.Listen {
+			list = append(list, coming{a, m.done[i], m.hold.Early[i], m.sent[i]})
+		}
+	}
+	for _, a := range m.inbox {
+		a.After = after
+		list = append(list, coming{a, network.IsDoor(&a.Send), !m.walk.cut, ticks})
+	}
+	// In a replay, what comes at the same input does so in this order, too.
+	slices.SortStableFunc(list, func(a, b coming) int {
+		return compareSends(&a.Send, &b.Send)
+	})
+	m.inbox, m.arrivals, m.done, m.sent = nil, nil, nil, nil
+	m.hold.Early, m.hold.Resets = nil, nil
+	for _, c := range list {
+		m.arrivals, m.done = append(m.arrivals, c.Arrival), append(m.done, c.done)
+		m.sent = append(m.sent, c.sent)
+		m.hold.Early, m.hold.Resets = append(m.hold.Early, c.early), append(m.hold.Resets, false)
+	}
+}
+
+// note notes when things have come: at the present moment, or one before it.
+func (m *member) note(before int) {
+	for i := range m.arrivals {
+		if name := m.arrivals[i].Send.Name; m.done[i] && m.timing[name] == 0 {
+			m.timing[name] = m.moment() - before
+		}
+	}
+	for i := m.told; i < len(m.made); i++ {
+		if e := &m.made[i]; network.Did(e).Kind == model.Broken {
+			m.timing[e.Name] = m.moment() - before
+		}
+	}
+}
+
+// comes implements pace. A close that aborts comes as a reset.
+func (m *member) comes(i int, sent skeleton.Name, _ int) bool {
+	return !m.aborted[sent] && m.isLetThrough(i)
+}
+
+// breaks implements pace: the member has the resets come.
+func (m *member) breaks(skeleton.Name, int) bool { return false }
+
+// isReset implements pace.
+func (m *member) isReset(conn string) bool {
+	return slices.ContainsFunc(m.arrivals, func(a skeleton.Arrival) bool {
+		return m.aborted[a.Send.Name] && network.Did(&a.Send).Conn == conn
+	})
+}
+
+// breakSome has some of the resets come that can, or all.
+func (m *member) breakSome(r *model.Reaction, all bool) {
+	for i := range m.arrivals {
+		a := &m.arrivals[i]
+		closed := network.Did(&a.Send)
+		at := m.connOf(closed.Conn)
+		if closed.Kind != model.Close || at < 0 || !m.canBreak(i, at) {
+			continue
+		}
+		atOnce := !m.conns[at].ended && (closed.Unaccepted || m.aborted[a.Send.Name])
+		// The end of the stream and the reset after it never come at once.
+		isNew := slices.ContainsFunc(r.Deliveries, func(d model.Delivery) bool { return d.Conn == at })
+		if !atOnce && !(m.conns[at].ended && !isNew && network.Unread(m.net, m.made, a)) ||
+			m.walk.cut && network.ResetWaits(m.net, m.made, a, m.conns[at].ended) ||
+			!all && m.walk.random.IntN(2) == 0 {
+			continue
+		}
+		m.breakOff(i, at, r)
+	}
+	*r = r.Normal()
+}

@@ -1,0 +1,278 @@
+package nodes
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/told"
+	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// mostChanges is how often priorities of goroutines change in a walk of a node.
+const mostChanges = 3
+
+// walks explores the nodes at random.
+type walks struct {
+	*explorer
+	walked
+}
+
+// walked is what is known after some walks: all that the next one depends on.
+type walked struct {
+	Walks   uint64
+	Runs    int
+	Lengths []int  // the longest execution of each node, in transitions
+	Ticks   int    // how often the clock has advanced, at most
+	Cut     string // that executions of a node were cut off
+}
+
+// explore makes walks until one has a violation, or a bound is reached. Nothing is known of other
+// executions, so the verdict is never that the nodes hold. Each walk depends only on the seed, its
+// number, and what earlier ones have come to: that is what is saved.
+func (x *walks) explore() error {
+	if x.Lengths = make([]int, len(x.config.Nodes)); x.config.Resume != nil {
+		if err := json.Unmarshal(x.config.Resume, &x.walked); err != nil {
+			return fmt.Errorf("the walks that were saved cannot be read: %w: check the nodes from the "+
+				"beginning", err)
+		}
+		x.runs = x.Runs
+	}
+	for !x.enough() {
+		x.save(false)
+		err := x.interrupted()
+		if n := x.config.Executions; err == nil && n > 0 && x.runs+len(x.workers) > n {
+			x.unknown = fmt.Sprintf("the limit of %d executions of nodes was reached", n)
+			err = errEnough
+		}
+		if err == nil {
+			x.Walks++
+			err = x.one(rand.New(rand.NewPCG(x.config.Walks.Seed, x.Walks)))
+		}
+		if errors.Is(err, errEnough) {
+			x.save(true)
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	// Whoever reads this wants to know that a greater bound may show more.
+	if x.Cut != "" {
+		x.unknown += "; " + x.Cut
+	}
+	return nil
+}
+
+// save saves what is known, if nothing was found.
+func (x *walks) save(last bool) {
+	if x.config.Save != nil && len(x.told) == 0 {
+		x.Runs = x.runs
+		known := x.walked
+		x.config.Save(func() ([]byte, error) { return json.Marshal(known) }, last)
+	}
+}
+
+// one makes one walk.
+func (x *walks) one(random *rand.Rand) error {
+	net := *x.net
+	net.Ordered, net.Data = ordered(len(net.Names)), map[network.Event][]byte{}
+	net.Parted = x.parted(random)
+	w := newWalk(&net, random)
+	t := taken{walk: w, ends: make([]ended, len(w.members))}
+	for c := range w.members {
+		t.schedules = append(t.schedules, x.schedule(c, random))
+	}
+	// One node runs at a time, so what they note needs no lock.
+	var failed error
+	w.run(func(m *member) string {
+		over, err := x.play(&t, m)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("node %s: %w", net.Names[m.node], err))
+		}
+		return over
+	})
+	x.Ticks = max(x.Ticks, w.ticks)
+	if err := x.interrupted(); err != nil {
+		return err
+	}
+	if failed != nil {
+		return failed
+	}
+	return x.judge(&t)
+}
+
+// taken is a walk that was made.
+type taken struct {
+	*walk
+	schedules []sut.Schedule
+	ends      []ended // of the nodes
+}
+
+// ended is how a node has ended in a walk, and what it has chosen. The log is valid until the next
+// execution.
+type ended struct {
+	log     *sut.Log
+	outcome model.Outcome
+	choices []model.Action
+}
+
+// play runs a node in a walk, and says why that is to end because of this.
+func (x *walks) play(t *taken, m *member) (over string, err error) {
+	log, err := x.workers[m.node].Run(t.schedules[m.node], m)
+	if err != nil {
+		return "another node has failed", err
+	}
+	if log.Outcome == sut.Refused {
+		return "another node cannot be checked", fmt.Errorf("it cannot be checked: %s", log.Message)
+	}
+	x.runs++
+	outcome, err := translate.Outcome(log)
+	if err != nil {
+		return "another node has failed", err
+	}
+	e := ended{log, outcome, choicesOf(log.Events)}
+	t.ends[m.node] = e
+	x.Lengths[m.node] = max(x.Lengths[m.node], len(e.choices))
+	switch {
+	case m.stopped:
+	case outcome == model.StepLimit:
+		// Nobody knows what it would do next. So nothing that comes of its end counts.
+		m.stopped = true
+		x.Cut = cmp.Or(x.Cut, "executions of node "+x.net.Names[m.node]+" were cut off: "+
+			cmp.Or(log.Message, log.Outcome.String()))
+		return "another node was cut off", nil
+	default:
+		m.look()
+		m.end(log)
+		if outcome.Violation() && !isStuck(outcome) {
+			return "another node has a violation", nil
+		}
+	}
+	return "", nil
+}
+
+// isStuck says whether an end is a violation only if no other node goes on.
+func isStuck(o model.Outcome) bool { return o == model.Deadlock || o == model.Livelock }
+
+// parted chooses when the network is parted, if it may be at all: at a time that walks have come
+// to, and for a time that may be short or long.
+func (x *walks) parted(random *rand.Rand) *network.Partition {
+	links := x.config.Partitions
+	if len(links) == 0 || random.IntN(4) == 0 {
+		return nil
+	}
+	from := random.IntN(x.Ticks + 1)
+	until := from + 1 + random.IntN(1+random.IntN(x.Ticks+1))
+	return &network.Partition{Links: links[random.IntN(len(links))], From: from, Until: until}
+}
+
+// schedule has goroutines of a node be picked at random, and gives it random numbers of its own.
+func (x *walks) schedule(node int, random *rand.Rand) sut.Schedule {
+	s := sut.Schedule{Seed: random.Uint64() | 1, Draws: random.Uint64(), Rounds: maxRounds,
+		Steps: x.config.Depth, WantLeaks: x.config.Leaks}
+	// What suits one program is not what suits another one, and nobody knows before.
+	switch picks := x.config.Walks.Picks; picks[random.IntN(len(picks))] {
+	case ByPriority:
+		s.Priorities = &sut.Priorities{}
+		for range random.IntN(mostChanges + 1) {
+			s.Priorities.Changes = append(s.Priorities.Changes, 1+random.IntN(max(x.Lengths[node], 1)))
+		}
+	case ByOperation:
+		s.PartialOrder = true
+	}
+	return s
+}
+
+// judge notes the violations of a walk. A deadlock is one only if nobody goes on, and the network
+// has healed.
+func (x *walks) judge(t *taken) error {
+	g := t.global()
+	for c, m := range t.members {
+		e := &t.ends[c]
+		if m.stopped || !x.judges(t, g, e.outcome) {
+			continue
+		}
+		if isStuck(e.outcome) {
+			if err := x.neverListens(g); err != nil {
+				return err
+			}
+		}
+		v := &Violation{Node: t.net.Names[c], Outcome: e.outcome, Events: told.Steps(t.net, g)}
+		p := recorder{x.explorer}.player(g, c)
+		p.net = t.net
+		// What was chosen is known. So it can be run again without anything at random, with all
+		// nodes at the same time.
+		for i, other := range t.members {
+			p.schedules[i].Prefix, p.schedules[i].Draws = t.ends[i].choices, t.schedules[i].Draws
+			p.timing = append(p.timing, maps.Clone(other.timing))
+		}
+		if err := x.record(v, p, raceOf(e.log)); err != nil {
+			return err
+		}
+		if v.signature != "" && x.known[v.signature] {
+			continue
+		}
+		x.known[v.signature] = true
+		x.told, x.result.Violations = append(x.told, v), append(x.result.Violations, v)
+		break // the logs of the others are gone
+	}
+	return nil
+}
+
+// judges notes an outcome, and says whether it is a violation.
+func (x *walks) judges(t *taken, g skeleton.Global, o model.Outcome) bool {
+	if isStuck(o) && (!t.rests || !t.net.IsWhole(g)) {
+		return false
+	}
+	if !slices.Contains(x.result.Outcomes, o.String()) {
+		x.result.Outcomes = append(x.result.Outcomes, o.String())
+	}
+	return o.Violation()
+}
+
+// raceOf is the earlier access of the data race of a log; nil: it has none.
+func raceOf(log *sut.Log) *sut.MemoryAccess {
+	first := log.Race.First()
+	if first == nil {
+		return nil
+	}
+	race := *first // the log is valid until the next execution
+	return &race
+}
+
+// record runs a walk again, with all nodes together, and fills in what people want to see of its
+// violation.
+func (x *walks) record(v *Violation, p *player, race *sut.MemoryAccess) error {
+	all, parted, err := p.run()
+	switch {
+	case err != nil:
+		return err
+	case parted != nil:
+		v.Unrecorded = parted.String()
+	case all[p.judged].outcome != v.Outcome:
+		v.Unrecorded = fmt.Sprintf("run again, node %s ended with %q", v.Node, all[p.judged].Outcome)
+	}
+	if v.Counterexample, v.signature, err = p.show(race); err != nil || v.Unrecorded != "" {
+		return err
+	}
+	v.Recording = recorder{x.explorer}.recording(p, all)
+	return nil
+}
+
+// global is what all nodes have done in the walk.
+func (t *taken) global() skeleton.Global {
+	g := make(skeleton.Global, len(t.members))
+	for c, m := range t.members {
+		g[c] = skeleton.Local{Events: m.made, Ended: true, Waits: m.waitsFor(t.ends[c].log)}
+	}
+	return g
+}

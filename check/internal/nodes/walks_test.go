@@ -1,0 +1,181 @@
+package nodes
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// TestWalks: executions at random find what is wrong in the examples. The same seed finds the same
+// again, and the file of it is replayed by new workers.
+func TestWalks(t *testing.T) {
+	partitions := [][][2]int{{{0, 1}, {0, 2}}, {{0, 1}, {1, 2}}}
+	for _, c := range []struct {
+		name string
+		Config
+	}{
+		{"counter", Config{Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client", "client")}},
+		{"retry", Config{Nodes: exampleNodes(t, "retry", "server 127.0.0.1:7400", "client")}},
+		{"partition", Config{Partitions: partitions, Nodes: exampleNodes(t, "partition",
+			"store 127.0.0.1:7700", "copy 127.0.0.1:7701", "client")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.Executions, c.Walks = 3000, &Walks{Seed: 1, Picks: allPicks}
+			var recordings []*report.NodesRecording
+			for range 2 {
+				r, err := Run(t.Context(), c.Config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := r.Violation()
+				if v == nil || v.Recording == nil {
+					t.Fatalf("%v after %d executions, %s: %+v", r.Verdict, r.Runs, r.Reason, v)
+				}
+				recordings = append(recordings, v.Recording)
+			}
+			if d := cmp.Diff(recordings[0], recordings[1]); d != "" {
+				t.Errorf("(-once +again)\n%s", d)
+			}
+			again, err := Replay(t.Context(), programsOf(c.Nodes), throughFile(t, recordings[0]), *replays)
+			if err != nil || again.Violation == nil {
+				t.Errorf("%+v, %v", again, err)
+			}
+		})
+	}
+}
+
+// TestWalksGoOn: walks that go on from what was saved are those that would have come.
+func TestWalksGoOn(t *testing.T) {
+	list := exampleNodes(t, "accumulator", "client", "primary 127.0.0.1:7001", "secondary 127.0.0.1:7002")
+	config := func(executions int, from []byte, to *[]byte) Config {
+		return Config{Nodes: list, Executions: executions, Resume: from,
+			Walks: &Walks{Seed: 7, Picks: allPicks},
+			Save: func(encode func() ([]byte, error), _ bool) {
+				state, err := encode()
+				if err != nil {
+					t.Error(err)
+				}
+				*to = state
+			}}
+	}
+	var all, half, rest []byte
+	for _, c := range []Config{config(60, nil, &all), config(31, nil, &half)} {
+		if r, err := Run(t.Context(), c); err != nil || r.Verdict != model.Unknown {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	r, err := Run(t.Context(), config(60, half, &rest))
+	if err != nil || r.Runs != 60 || string(rest) != string(all) {
+		t.Errorf("%+v, %v\n%s\n%s", r, err, rest, all)
+	}
+	if _, err := Run(t.Context(), config(60, []byte("no state"), &rest)); err == nil {
+		t.Error("what is no state is taken for one")
+	}
+}
+
+// TestWalkIsCut: if one node is cut off, nothing that comes of its end counts.
+func TestWalkIsCut(t *testing.T) {
+	r, err := Run(t.Context(), Config{Depth: 3, Executions: 9, Walks: &Walks{Seed: 1, Picks: allPicks},
+		Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client")})
+	if err != nil || r.Verdict != model.Unknown || !strings.Contains(r.Reason, "were cut off") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestConnectThatWaits: a connect that waits for the network to heal is none that has come to the
+// first listener of the node.
+func TestConnectThatWaits(t *testing.T) {
+	net := &network.Nodes{Names: []string{"a", "b"}, Ordered: ordered(2)}
+	n := newEnvironment(net, 0, nil, nil)
+	n.open(&conn{address: "127.0.0.1:7000"})
+	n.open(&conn{id: waiting, other: 1, waits: true})
+	if list := waitingAt(n, 0); len(list) > 0 {
+		t.Errorf("%d have come", len(list))
+	}
+}
+
+// exampleNodes are the nodes of an example, each named after its package, with a number from the
+// second one of a package on, and where it listens. The number is its argument, too.
+func exampleNodes(t *testing.T, example string, list ...string) (made []Node) {
+	t.Helper()
+	programs, count := map[string]*sut.Program{}, map[string]int{}
+	for _, node := range list {
+		name, listen, _ := strings.Cut(node, " ")
+		if programs[name] == nil {
+			programs[name] = build(t, "./"+example+"/"+name)
+		}
+		n := Node{Name: name, Package: "./" + example + "/" + name, Program: programs[name], Listen: listen}
+		if count[name]++; count[name] > 1 {
+			number := strconv.Itoa(count[name])
+			n.Name, n.Args = name+number, []string{"-n", number}
+		}
+		made = append(made, n)
+	}
+	return made
+}
+
+// allPicks are all ways to pick goroutines.
+var allPicks = []Pick{Uniformly, ByPriority, ByOperation}
+
+// TestWalksAgainstTwin: in walks, random nodes whose network is parted come only to what they come
+// to in a system whose states are all gone through. What they come to is replayed.
+func TestWalksAgainstTwin(t *testing.T) {
+	program := build(t, "./testdata/parted")
+	found, all := 0, 0
+	for seed := range uint64(*systems) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		scripts := randomParted(r)
+		who := r.IntN(2)
+		p := partedSystem{seen: map[partedState]bool{}, got: [2]map[string]bool{{}, {}}}
+		for n := range scripts {
+			p.steps[n] = strings.Fields(scripts[n])
+		}
+		p.explore(partedState{givesUp: true})
+		want := slices.Sorted(maps.Keys(p.got[who]))
+		run := func(check string) *Result {
+			r, err := Run(t.Context(), Config{Nodes: partedNodes(program, scripts, who, check),
+				Partitions: both(), Executions: 400, Walks: &Walks{Seed: seed, Picks: allPicks}})
+			if err != nil {
+				t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
+			}
+			return r
+		}
+		if v := run("in:" + strings.Join(want, ",")).Violation(); v != nil {
+			t.Errorf("seed %d: node %d comes to something else than %q: %s\n%s\n%q", seed, who, want,
+				v.Counterexample.Failure.Message, strings.Join(whats(v.Events), "\n"), scripts)
+		}
+		for _, got := range want {
+			all++
+			v := run("not:" + got).Violation()
+			if v == nil {
+				continue
+			}
+			found++
+			if v.Recording == nil {
+				t.Errorf("seed %d: node %d comes to %q, and not again: %s\n%s\n%q", seed, who, got,
+					v.Unrecorded, strings.Join(whats(v.Events), "\n"), scripts)
+				continue
+			}
+			programs := []*sut.Program{program, program}
+			again, err := Replay(t.Context(), programs, throughFile(t, v.Recording), 2)
+			if err != nil || again.Violation == nil {
+				t.Errorf("seed %d: node %d comes to %q, not from the file: %+v, %v\n%q", seed, who, got,
+					again, err, scripts)
+			}
+		}
+	}
+	t.Logf("%d of %d were found", found, all)
+	if found < all/2 {
+		t.Errorf("walks find %d of %d", found, all)
+	}
+}
