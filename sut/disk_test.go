@@ -1,6 +1,7 @@
 package sut_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -231,6 +232,59 @@ func TestDiskDoesNotFit(t *testing.T) {
 	if _, err := without.Run(sut.Schedule{Disk: disk}, nil); err == nil ||
 		err.Error() != "a schedule has a disk, but Environment.Crashes is not set" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestDiskTimes: when a file or a directory was changed last is as the changes that are left say.
+func TestDiskTimes(t *testing.T) {
+	tests := []struct {
+		lines []string
+		lost  int
+		want  string // after the start, for the directory
+	}{
+		{[]string{"create a", "touch a 1000000000", "create z"}, 0, "a 1000000000\n. 0\n"},
+		{[]string{"create a", "sleep 5", "create b", "sync .", "create z"}, 9, "a 0\n. 5\n"},
+		{[]string{"create a", "sleep 5", "create b", "create z"}, 1, "a 0\n. 0\n"},
+		// What is lost is older than what is left.
+		{[]string{"create c", "sleep 5", "create a", "sync a", "create z"}, 9, "a 5\n. 5\n"},
+		{[]string{"create a", "sleep 5", "append a 5", "create z"}, 1, "a 0\n. 0\n"},
+		{[]string{"create a", "sleep 5", "append a 5", "sleep 5", "empty a", "create z"}, 1, "a 5\n. 0\n"},
+	}
+	for _, test := range tests {
+		w := startDisk(t, sut.Snapshot, false, test.lines...)
+		left := w.crash(t, nil, len(w.crash(t, nil, 0, 0).Inputs), test.lost)
+		log := run(t, startDiskIn(t, w.dir, sut.Snapshot, false, "time a", "time .").Worker,
+			sut.Schedule{Disk: left.Disk}, noPeers{})
+		_, got, _ := strings.Cut(string(log.Stdout), "--\n")
+		for s := range 6 {
+			since := fmt.Sprintf(" %d\n", s)
+			got = strings.ReplaceAll(got, fmt.Sprintf(" %d\n", sut.DefaultStart+s), since)
+		}
+		if got != test.want {
+			t.Errorf("%q, %d lost: %q, want %q", test.lines, test.lost, got, test.want)
+		}
+	}
+}
+
+// TestDiskLimit: where a crash undoes what had made room on the disk, the execution is cut off.
+func TestDiskLimit(t *testing.T) {
+	p, err := diskPrograms[0]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{"create a", "write a 0 40000", "sync a", "unlink a", "create b", "write b 0 40000",
+		"sync b", "create z"}
+	w, err := sut.Start(p, sut.Options{Dir: furnish(t), Args: lines,
+		Environment: sut.Environment{Disk: 64 << 10, Inputs: sut.Inputs{Crashes: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for lost, want := range []sut.Outcome{sut.Crashed, sut.OtherLimit} {
+		log := run(t, w, sut.Schedule{}, &crashing{Peers: noPeers{}, at: 8, lost: lost})
+		if log.Outcome != want || lost > 0 && !strings.Contains(log.Message, "room for (disk_mib in") {
+			t.Errorf("%d lost: %v %q, want %v", lost, log.Outcome, log.Message, want)
+		}
 	}
 }
 

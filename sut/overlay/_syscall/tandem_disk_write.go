@@ -30,10 +30,11 @@ func tandemLeaveDisk() {
 // flush writes what is in the buffer.
 func (w *tandemDiskWriter) flush() {
 	if w.written+int64(len(w.buffer)) > tandemFiles.limit {
-		tandemCutOff("more than the size of the disk (disk), after a crash")
+		tandemCutOff("more on the disk than it has room for (disk_mib in the configuration), after a crash " +
+			"that undoes what had made room")
 	}
 	if !tandemOwnFile(SYS_PWRITE64, w.buffer, diskLeft+8+w.written) {
-		tandemCutOff("more than the memory that there is, for the disk after a crash")
+		tandemCutOff("more on the disk than the machine has memory for, after a crash")
 	}
 	w.written += int64(len(w.buffer))
 	w.buffer = w.buffer[:0]
