@@ -27,3 +27,19 @@ func TestDate(t *testing.T) {
 		}
 	}
 }
+
+// TestDateAfter: an execution may begin later. The one after it does not.
+func TestDateAfter(t *testing.T) {
+	at := time.Date(2026, 1, 31, 18, 0, 0, 0, time.UTC)
+	for _, isolation := range []sut.Isolation{sut.Snapshot, sut.Fork} {
+		w := startIn(t, isolation, sut.Environment{Start: at.Unix()}, "date")
+		for _, after := range []time.Duration{0, time.Hour, 0, 2 * time.Hour, 2 * time.Hour} {
+			log := run(t, w, sut.Schedule{Steps: 1000, Beginning: sut.Beginning{After: after}}, nil)
+			begins := at.Add(after)
+			want := begins.Format(time.RFC3339) + " " + begins.Add(24*time.Hour).Format(time.RFC3339) + "\n"
+			if got := string(log.Stdout); got != want {
+				t.Errorf("after %v it is %q, and a day later; want %q", after, got, want)
+			}
+		}
+	}
+}

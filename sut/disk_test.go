@@ -81,7 +81,7 @@ type crashed struct {
 func (w crashingDisk) crash(t testing.TB, disk []byte, at, lost int) crashed {
 	t.Helper()
 	peers := &crashing{Peers: noPeers{}, at: at, lost: lost}
-	log := run(t, w.Worker, sut.Schedule{Disk: disk}, peers)
+	log := run(t, w.Worker, sut.Schedule{Beginning: sut.Beginning{Disk: disk}}, peers)
 	if log.Outcome != sut.Crashed && log.Outcome != sut.Completed {
 		t.Fatalf("%v: %s%s", log.Outcome, log.Message, log.Stderr)
 	}
@@ -199,7 +199,7 @@ func TestDiskDoesNotFit(t *testing.T) {
 	dir := furnish(t)
 	w := startDiskIn(t, dir, sut.Snapshot, false, "rename config new", "create full/x", "create a")
 	disk := w.crash(t, nil, 3, 0).Disk
-	if _, err := w.Run(sut.Schedule{Disk: disk[:len(disk)-1]}, nil); err == nil ||
+	if _, err := w.Run(sut.Schedule{Beginning: sut.Beginning{Disk: disk[:len(disk)-1]}}, nil); err == nil ||
 		!strings.HasPrefix(err.Error(), "the disk of a schedule is damaged: record ") {
 		t.Errorf("error %v", err)
 	}
@@ -220,7 +220,7 @@ func TestDiskDoesNotFit(t *testing.T) {
 		if strings.HasSuffix(gone, "config") {
 			found = disk
 		}
-		_, err := w.Run(sut.Schedule{Disk: found}, noPeers{})
+		_, err := w.Run(sut.Schedule{Beginning: sut.Beginning{Disk: found}}, noPeers{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -229,7 +229,7 @@ func TestDiskDoesNotFit(t *testing.T) {
 		}
 	}
 	without := start(t, sut.Snapshot, "counter")
-	if _, err := without.Run(sut.Schedule{Disk: disk}, nil); err == nil ||
+	if _, err := without.Run(sut.Schedule{Beginning: sut.Beginning{Disk: disk}}, nil); err == nil ||
 		err.Error() != "a schedule has a disk, but Environment.Crashes is not set" {
 		t.Errorf("error %v", err)
 	}
@@ -254,7 +254,7 @@ func TestDiskTimes(t *testing.T) {
 		w := startDisk(t, sut.Snapshot, false, test.lines...)
 		left := w.crash(t, nil, len(w.crash(t, nil, 0, 0).Inputs), test.lost)
 		log := run(t, startDiskIn(t, w.dir, sut.Snapshot, false, "time a", "time .").Worker,
-			sut.Schedule{Disk: left.Disk}, noPeers{})
+			sut.Schedule{Beginning: sut.Beginning{Disk: left.Disk}}, noPeers{})
 		_, got, _ := strings.Cut(string(log.Stdout), "--\n")
 		for s := range 6 {
 			since := fmt.Sprintf(" %d\n", s)
@@ -307,7 +307,7 @@ func TestDiskIsTheSame(t *testing.T) {
 		var prefix []model.Action
 		var want *sut.Log
 		for _, name := range []string{"main", "snapshot", "fork", "races", "snapshot"} {
-			s := sut.Schedule{Seed: seed + 1, Disk: found}
+			s := sut.Schedule{Seed: seed + 1, Beginning: sut.Beginning{Disk: found}}
 			if s.Prefix = prefix; prefix != nil {
 				s.Seed = 0
 			}

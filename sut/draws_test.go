@@ -13,7 +13,7 @@ func TestDraws(t *testing.T) {
 		w := start(t, isolation, "random")
 		got := map[uint64]string{}
 		for _, draws := range []uint64{0, 1, 2, 1, 0, 2} {
-			out := string(run(t, w, sut.Schedule{Draws: draws}, nil).Stdout)
+			out := string(run(t, w, sut.Schedule{Beginning: sut.Beginning{Draws: draws}}, nil).Stdout)
 			if was, known := got[draws]; known && was != out {
 				t.Errorf("isolation %v, %d: %q, and before %q", isolation, draws, out, was)
 			}

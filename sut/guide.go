@@ -24,7 +24,7 @@ func guide(g *abi.SharedGuide, s Schedule) error {
 			return fmt.Errorf("the schedule has %d %s; the limit is %d", list.length, list.what, list.limit)
 		}
 	}
-	g.Picks, g.Seed, g.Draws = picks(s), s.Seed, s.Draws
+	g.Picks, g.Seed, g.Draws, g.After = picks(s), s.Seed, s.Draws, uint64(max(s.After, 0))
 	g.Holds, g.Rares = uint32(len(s.Holds)), uint32(len(s.Rare))
 	for i, h := range s.Holds {
 		g.Hold[i] = abi.SharedHold{Goroutine: uint64(h.Goroutine), Nth: uint32(h.Nth),

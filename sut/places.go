@@ -41,6 +41,7 @@ type alike struct {
 	steps, rounds, early          int
 	preemptions, delays           uint32
 	draws                         uint64
+	after                         time.Duration
 }
 
 // step is a choice that was made.
@@ -80,7 +81,7 @@ func (p *places) begin(sh *abi.SharedPlaces, s *Schedule, peers Peers) Peers {
 		return peers
 	}
 	like := alike{s.WantEnabled, s.WantLeaks, peers != nil, s.Steps, s.Rounds, s.EarlyTimers,
-		limit(s.Preemptions), limit(s.Delays), s.Draws}
+		limit(s.Preemptions), limit(s.Delays), s.Draws, s.After}
 	if like != p.like {
 		p.forget()
 	}

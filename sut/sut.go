@@ -12,6 +12,8 @@
 package sut
 
 import (
+	"time"
+
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut/internal/abi"
 )
@@ -21,6 +23,7 @@ import (
 // asleep.
 type Schedule struct {
 	Prefix []model.Action
+	Beginning
 	// Sleep is the sleep set in the state before choice SleepFrom of Prefix.
 	Sleep       []Sleeper
 	SleepFrom   int
@@ -28,12 +31,9 @@ type Schedule struct {
 	WantEnabled bool // log every goroutine that could have been picked
 	WantLeaks   bool // end as Leaked when the program ends and leaves goroutines blocked for ever
 	// Pass over what Prefix asks for and cannot be done; else the execution ends as Diverged.
-	Lenient bool
-	Holds   []Hold
-	Seed    uint64 // non-zero: after Prefix pick pseudo-randomly
-	// Draws says which random numbers the program gets after its initialisation: equal ones, equal
-	// numbers.
-	Draws      uint64
+	Lenient    bool
+	Holds      []Hold
+	Seed       uint64 // non-zero: after Prefix pick pseudo-randomly
 	Priorities *Priorities
 	Random
 	// EarlyTimers is how often the clock may advance although goroutines can go on, if that is more
@@ -44,11 +44,20 @@ type Schedule struct {
 	Rounds      int  // limit on rounds of a loop that waits while others can go on; 0: none
 	Steps       int  // limit on transitions; 0: the greatest that there is
 	OnlyEnd     bool // however long the execution is, keep an end of its log, and set no limit
-	// Disk is what is on the program's disk when the execution begins: the Log.Disk of an execution
-	// that has crashed. nil: what the machine has.
-	Disk []byte
 	// Show is what a report shows, and a search does not need. The events are the same with it.
 	Show *Show
+}
+
+// Beginning is what an execution begins with.
+type Beginning struct {
+	// Disk is what is on the program's disk: the Log.Disk of an execution that has crashed. nil:
+	// what the machine has.
+	Disk []byte
+	// Draws says which random numbers the program gets after its initialisation: equal ones, equal
+	// numbers.
+	Draws uint64
+	// After is how long after Environment.Start it is, as after a crash.
+	After time.Duration
 }
 
 // Random says how goroutines are picked with a Seed, if not uniformly.

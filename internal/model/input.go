@@ -30,6 +30,8 @@ const (
 	// Disk changes what is on the program's disk, or makes changes durable: see Operation. It is
 	// given before that is done.
 	Disk
+	Crashed   // the program has crashed: not an input, but noted among these
+	Restarted // and runs again
 )
 
 var kindNames = [Kinds]string{
@@ -48,6 +50,10 @@ func (k Kind) String() string {
 		return "reset"
 	case Disk:
 		return "disk"
+	case Crashed:
+		return "crash"
+	case Restarted:
+		return "restart"
 	}
 	if k < Kinds && kindNames[k] != "" {
 		return kindNames[k]

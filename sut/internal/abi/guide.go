@@ -14,6 +14,7 @@ type SharedGuide struct {
 	Picks           uint32
 	Holds           uint32
 	Seed            uint64
+	After           uint64 // ns that the clock has gone before the execution begins
 	Draws           uint64 // another number: other random numbers for the program
 	PreemptionLimit uint32 // 1<<32-1: none
 	DelayLimit      uint32

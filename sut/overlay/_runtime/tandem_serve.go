@@ -100,6 +100,7 @@ func tandemStart() {
 	tandem.current.set(main)
 	tandem.step = 0
 	tandemFindDisk()
+	tandem.now += int64(tandem.sh.guide.after)
 	tandem.on = true
 	tandemBirthsNewExecution()
 	if raceenabled {
