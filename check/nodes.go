@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -105,8 +106,9 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	// the check was started, as one program does.
 	config = nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth, Delays: c.Bounds.Delays,
 		Violations: r.Violations, Leaks: c.Leaks, Directory: from, Partitions: c.Links(),
+		Crashes: c.Crashing(), CrashLimit: c.CrashLimit,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
-	if config.Walks, err = nodes.WalksOf(r.Search.Name, r.Search.Seed); err != nil {
+	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed); err != nil {
 		return config, clean, err
 	}
 	// It is the date of all nodes, which have one clock.
@@ -139,8 +141,8 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	return config, clean, nil
 }
 
-// buildNode builds the program of a node without those patterns that match none of its packages,
-// and returns these.
+// buildNode builds the program of a node. A pattern that matches no package of it may be meant for
+// another node. So it is built without those, and they are returned.
 func buildNode(ctx context.Context, o sut.BuildOptions, say func(format string, a ...any)) (
 	p *sut.Program, remove func(), missed []string, err error) {
 	doing := "building " + o.Package

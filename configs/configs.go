@@ -88,9 +88,14 @@ type Others struct {
 	// Each is the name of a node that is parted from all others, or of two with a colon in between,
 	// or anyNode.
 	Partitions []string `json:",omitempty"`
+	// Crashes are the names of nodes that may crash and run again, or anyNode, each CrashLimit
+	// times.
+	Crashes    []string `json:",omitempty"`
+	CrashLimit int      `json:",omitempty"`
 }
 
-// anyNode is, in Others.Partitions, each node parted from all others.
+// anyNode is, in Others.Partitions, each node parted from all others, and in Others.Crashes every
+// node.
 const anyNode = "*"
 
 // Node is one of several programs that are checked together.

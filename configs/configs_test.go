@@ -368,7 +368,8 @@ var badFiles = []struct{ text, want string }{
 	{"faults: [1, rest]",
 		`x.yaml:1: faults: "rest" is no kind of fault: choose one of refused, reset, end, silent, lost, ` +
 			`duplicated, reordered; peer=NAME and on=connect, on=read, on=write narrow them; ` +
-			`partition is for nodes`},
+			`partition and crash are for nodes`},
+	{"faults: 1,crash", `x.yaml:1: faults: only nodes crash, and there are none: leave it out`},
 	{"faults: 1,reset,reset", `x.yaml:1: faults: "reset" is given twice: leave one out`},
 	{"faults: 1,on=close",
 		`x.yaml:1: faults: "close" is no operation at which the network fails: give on=connect, on=read, ` +
@@ -671,7 +672,7 @@ func FuzzParse(f *testing.F) {
 
 // TestFaultsKey: the flag and the key take the same words, in every order after the number.
 func TestFaultsKey(t *testing.T) {
-	want := Faults{2, []string{"reset", "end"}, []string{"read"}, []string{"redis"}, nil}
+	want := Faults{2, []string{"reset", "end"}, []string{"read"}, []string{"redis"}, nil, nil}
 	for _, list := range []string{"2,reset,end,peer=redis,on=read", "2 on=read reset peer=redis end",
 		"2, reset, end, on=read, peer=redis"} {
 		got, err := ParseFaults(list)

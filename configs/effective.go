@@ -227,14 +227,17 @@ func scalarsOf(c Config) map[string]*yaml.Node {
 
 // faultsOf are those of the network, as ParseFaults reads them.
 func faultsOf(c Config) string {
-	// Where the network may only be parted, the world has no other faults.
-	limit := c.World.Faults
+	// Where the network may only be parted, or nodes crash, the world has no other faults.
+	limit := max(c.World.Faults, c.CrashLimit)
 	if limit == 0 && len(c.Partitions) > 0 {
 		limit = 1
 	}
 	words := append([]string{strconv.Itoa(limit)}, c.World.FaultKinds...)
 	for _, p := range c.Partitions {
 		words = append(words, strings.TrimSuffix("partition="+p, "="+anyNode))
+	}
+	for _, name := range c.Crashes {
+		words = append(words, strings.TrimSuffix("crash="+name, "="+anyNode))
 	}
 	for _, operation := range c.World.FaultOperations {
 		words = append(words, "on="+operation)

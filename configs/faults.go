@@ -24,6 +24,9 @@ type Faults struct {
 	// Partitions are those of sut.Environment. If they are all that is named, Limit is that of
 	// them.
 	Partitions []string
+	// Crashes are those of Others. If they and partitions are all that is named, Limit is that of
+	// them.
+	Crashes []string
 }
 
 // ParseFaults reads a number and what narrows it, with commas in between: kinds, peer=NAME and
@@ -49,7 +52,7 @@ func ParseFaults(list string) (Faults, error) {
 			return f, err
 		}
 	}
-	if onlyParts := len(f.Partitions) > 0 && len(f.Kinds) == 0; onlyParts && f.Limit > 1 {
+	if onlyParts := len(f.Partitions) > 0 && len(f.Kinds)+len(f.Crashes) == 0; onlyParts && f.Limit > 1 {
 		return f, fmt.Errorf("the network is parted once in an execution at most: give 1,partition")
 	}
 	// Which kinds can happen at which operations, the environment knows.
@@ -72,6 +75,10 @@ func (f *Faults) narrow(word string) error {
 		to, value = &f.Partitions, anyNode
 	case key == "partition":
 		to = &f.Partitions
+	case word == "crash":
+		to, value = &f.Crashes, anyNode
+	case key == "crash":
+		to = &f.Crashes
 	case key == "on":
 		if to = &f.Operations; !slices.Contains(sut.FaultOperations, value) {
 			return fmt.Errorf("%.40q is no operation at which the network fails: give on=%s",
@@ -79,7 +86,7 @@ func (f *Faults) narrow(word string) error {
 		}
 	case key != "" || !slices.Contains(sut.FaultKinds, value):
 		return fmt.Errorf("%.40q is no kind of fault: choose one of %s; peer=NAME and on=%s narrow them; "+
-			"partition is for nodes",
+			"partition and crash are for nodes",
 			word, strings.Join(sut.FaultKinds, ", "), strings.Join(sut.FaultOperations, ", on="))
 	}
 	if slices.Contains(*to, value) {
@@ -93,6 +100,15 @@ func (f *Faults) narrow(word string) error {
 func (c *Config) SetFaults(f Faults) {
 	f.setTo(&c.World)
 	c.Partitions = f.partitions()
+	c.Crashes, c.CrashLimit = f.crashes()
+}
+
+// crashes are the nodes that may crash, if any fault is allowed, and how often.
+func (f Faults) crashes() ([]string, int) {
+	if f.Limit == 0 || len(f.Crashes) == 0 {
+		return nil, 0
+	}
+	return f.Crashes, f.Limit
 }
 
 // partitions are those that there are, if any fault is allowed.
@@ -104,16 +120,26 @@ func (f Faults) partitions() []string {
 }
 
 // setTo makes these the faults of an environment. A worker of one node knows nothing of partitions,
-// so where only these are named, there are no faults for it.
+// and is told when it crashes. So where only these are named, there are no faults for it.
 func (f Faults) setTo(w *sut.Environment) {
 	w.Faults, w.FaultKinds, w.FaultOperations, w.FaultPeers = f.Limit, f.Kinds, f.Operations, f.Peers
-	if len(f.Partitions) > 0 && len(f.Kinds) == 0 {
+	if len(f.Partitions)+len(f.Crashes) > 0 && len(f.Kinds) == 0 {
 		w.Faults = 0
 	}
 }
 
-// partitionProblems says what is wrong with the nodes whose network is parted.
+// partitionProblems says what is wrong with the nodes whose network is parted, and that crash.
 func (c Config) partitionProblems() (wrong list) {
+	for _, name := range c.Crashes {
+		switch {
+		case len(c.Nodes) == 0:
+			wrong.add("faults", "only nodes crash, and there are none: leave it out")
+			return wrong
+		case name != anyNode && c.node(name) < 0:
+			wrong.add("faults", "there is no node %.64q to crash: give crash=NAME, or crash for all of them",
+				name)
+		}
+	}
 	for _, p := range c.Partitions {
 		if len(c.Nodes) == 0 {
 			wrong.add("faults", "a partition is between nodes, and there are none: leave it out")
@@ -124,7 +150,7 @@ func (c Config) partitionProblems() (wrong list) {
 		}
 		names := strings.SplitN(p, ":", 2)
 		for _, name := range names {
-			if !slices.ContainsFunc(c.Nodes, func(n Node) bool { return n.Name == name }) {
+			if c.node(name) < 0 {
 				wrong.add("faults", "there is no node %.64q to part: give partition=NAME, or "+
 					"partition=NAME:NAME for two of them", name)
 			}
@@ -134,6 +160,21 @@ func (c Config) partitionProblems() (wrong list) {
 		}
 	}
 	return wrong
+}
+
+// node is the place of a node in the list; -1: there is none of that name.
+func (c Config) node(name string) int {
+	return slices.IndexFunc(c.Nodes, func(n Node) bool { return n.Name == name })
+}
+
+// Crashing are the places of the nodes that may crash.
+func (c Config) Crashing() (list []int) {
+	for i, n := range c.Nodes {
+		if slices.Contains(c.Crashes, anyNode) || slices.Contains(c.Crashes, n.Name) {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // Links are the partitions that are explored, one at a time: each lists the pairs of nodes

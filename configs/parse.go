@@ -230,6 +230,7 @@ func (d document) config(b beside) (Config, []Problem) {
 	// What is wrong with faults is told with the world.
 	if f, err := ParseFaults(d.World.Faults); err == nil {
 		c.Partitions = f.partitions()
+		c.Crashes, c.CrashLimit = f.crashes()
 	}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {

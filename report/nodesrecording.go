@@ -57,6 +57,14 @@ type NodesPartition struct {
 type NodeRecording struct {
 	NodeHeader
 	Schedule []Chosen
+	// Later are its lives after a crash, in order.
+	Later []NodeLife
+}
+
+// NodeLife is what a node does after it has crashed, and runs again.
+type NodeLife struct {
+	Draws    uint64 // as in NodeHeader
+	Schedule []Chosen
 }
 
 // NodeHeader is what a node was, and what the replay of it has to show.
@@ -102,7 +110,7 @@ type NodeEvent struct {
 
 // NodeEventKinds are the kinds of events. Names are part of the format.
 var NodeEventKinds = []string{"connect", "listen", "accept", "send", "receive", "shutdown", "close", "reset",
-	"pass"}
+	"pass", "crash", "restart"}
 
 // versionNodes is the format of recordings of several programs.
 const versionNodes = 3
@@ -123,7 +131,9 @@ type nodesHeader struct {
 type nodesPart struct {
 	Node   *NodeHeader `json:"node,omitempty"`
 	Choose *Chosen     `json:"choose,omitempty"`
-	Event  *NodeEvent  `json:"event,omitempty"`
+	// Again is the number for the random numbers of the next life of the node above it.
+	Again *uint64    `json:"again,omitempty"`
+	Event *NodeEvent `json:"event,omitempty"`
 }
 
 // SaveNodes writes a recording as Save does.
@@ -182,6 +192,13 @@ func (r *NodesRecording) encode() ([]byte, error) {
 		for j := range node.Schedule {
 			err = errors.Join(err, lines.Encode(nodesPart{Choose: &node.Schedule[j]}))
 		}
+		for j := range node.Later {
+			life := &node.Later[j]
+			err = errors.Join(err, lines.Encode(nodesPart{Again: &life.Draws}))
+			for k := range life.Schedule {
+				err = errors.Join(err, lines.Encode(nodesPart{Choose: &life.Schedule[k]}))
+			}
+		}
 	}
 	for i := range r.Events {
 		err = errors.Join(err, lines.Encode(nodesPart{Event: &r.Events[i]}))
@@ -223,7 +240,17 @@ func (r *NodesRecording) add(p nodesPart) error {
 			return errors.New("a choice of no node: want the node before")
 		}
 		last := &r.Nodes[len(r.Nodes)-1]
-		last.Schedule = append(last.Schedule, *p.Choose)
+		if n := len(last.Later); n > 0 {
+			last.Later[n-1].Schedule = append(last.Later[n-1].Schedule, *p.Choose)
+		} else {
+			last.Schedule = append(last.Schedule, *p.Choose)
+		}
+	case p == nodesPart{Again: p.Again} && p.Again != nil:
+		if len(r.Nodes) == 0 {
+			return errors.New("no node runs again: want the node before")
+		}
+		last := &r.Nodes[len(r.Nodes)-1]
+		last.Later = append(last.Later, NodeLife{Draws: *p.Again})
 	case p == nodesPart{Event: p.Event} && p.Event != nil:
 		r.Events = append(r.Events, *p.Event)
 	default:

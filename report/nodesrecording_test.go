@@ -16,7 +16,8 @@ func exampleOfNodes() *NodesRecording {
 	node := func(name, listen string) NodeRecording {
 		return NodeRecording{NodeHeader{Name: name, Listen: listen, Program: Program{Package: "./" + name,
 			GoVersion: "go1.26.0", Build: "c0ffee"},
-			Expectation: Expectation{Outcome: "panic", EventLog: "9f86d081"}}, []Chosen{{Goroutine: 1}}}
+			Expectation: Expectation{Outcome: "panic", EventLog: "9f86d081"}}, []Chosen{{Goroutine: 1}},
+			[]NodeLife{{Draws: 7, Schedule: []Chosen{{Goroutine: 1}}}, {}}}
 	}
 	return &NodesRecording{Directory: "/src", Violated: 1,
 		Nodes: []NodeRecording{node("server", "127.0.0.1:1"), node("client", "")},

@@ -176,7 +176,7 @@ func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
 		t.g[c].Ended = true
 	}
 	if !network.IsDue(t.g) {
-		x.never = cmp.Or(x.never, x.neverListens(t.g))
+		x.never = cmp.Or(x.never, network.NeverListens(x.net, t.g))
 	}
 	return t.g, nil
 }
@@ -253,4 +253,55 @@ func (t *turns) advance() (bool, error) {
 	}
 	t.g, t.offered = after, offered
 	return true, nil
+}
+
+// crashes makes the crash that the script has next, if it comes now; nil: it has none.
+func (n *environment) crashes() *model.Crash {
+	if n.pace == nil || n.deviation >= 0 || len(n.made) >= len(n.script) {
+		return nil
+	}
+	next := n.script[len(n.made)]
+	lost := network.Did(&next).Taken
+	if network.Did(&next).Kind != model.Crashed || !n.pace.Breaks(next.Name, n.moment()) {
+		return nil
+	}
+	n.crash(lost)
+	return &model.Crash{Lost: lost}
+}
+
+// crash notes that the node crashes, and loses so many operations on its disk.
+func (n *environment) crash(lost int) {
+	n.make(skeleton.Event{Label: network.Event{Kind: model.Crashed, Taken: lost}, To: skeleton.Nobody})
+}
+
+// restart notes that the node runs again, with the clock that all nodes have. All that it had open
+// is closed. Nothing is left of its program but the disk.
+func (n *environment) restart() {
+	n.make(skeleton.Event{Label: network.Event{Kind: model.Restarted}, To: skeleton.Nobody})
+	n.base = len(n.conns)
+	n.armed, n.rests, n.due = false, false, 0
+}
+
+// restarts has a node that has crashed take part in the advances of the clock that come before it
+// runs again, as the script says, and says whether it does.
+func (n *environment) restarts() bool {
+	for n.deviation < 0 && len(n.made) < len(n.script) {
+		switch next := n.script[len(n.made)]; network.Did(&next).Kind {
+		case model.Pass:
+			n.passes(network.Did(&next))
+		case model.Restarted:
+			n.restart()
+			return true
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// passes has a node take part in an advance of the clock that does not run.
+func (n *environment) passes(tick network.Event) {
+	n.ticks++
+	n.make(skeleton.Event{Label: tick, To: skeleton.Nobody, Tick: n.ticks})
+	n.now = tick.Time
 }

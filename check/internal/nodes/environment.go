@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -25,6 +26,9 @@ type environment struct {
 	// opened.
 	conns   []*conn
 	dialled int
+	// base is the first number of those that are of the present life of the node. The program
+	// counts them from 0 in each.
+	base int
 	clock
 	// hold says what arrives in the epoch in which the network is parted. sent has the epochs in
 	// which arrivals are sent, and tried is how many connects there were across the partition.
@@ -34,7 +38,7 @@ type environment struct {
 	// baton says when the events of the script may happen; nil: at any time.
 	baton *baton
 	// pace says when arrivals and resets come; nil: as soon as they can and the script has them.
-	pace pace
+	pace pace.Pace
 	err  error
 }
 
@@ -54,6 +58,28 @@ func newEnvironment(net *network.Nodes, node int, script []skeleton.Event, arriv
 // Exchange implements sut.Peers. Each input is an event of the node. What arrives because of it
 // does so in the same transition, as with peers.
 func (n *environment) Exchange(in model.Input) (model.Answer, error) {
+	if crash := n.crashes(); crash != nil {
+		return model.Answer{Crash: crash}, nil
+	}
+	in.Conn += n.base
+	a, err := n.answer(in)
+	n.number(&a)
+	return a, err
+}
+
+// number has an answer name connections as the program does.
+func (n *environment) number(a *model.Answer) {
+	a.Conn, a.First = a.Conn-n.base, a.First-n.base
+	for i := range a.Deliveries {
+		a.Deliveries[i].Conn -= n.base
+	}
+	for i := range a.Opened {
+		a.Opened[i] -= n.base
+	}
+}
+
+// answer is the answer to an input, with connections numbered over all lives of the node.
+func (n *environment) answer(in model.Input) (model.Answer, error) {
 	a := model.Answer{Conn: in.Conn}
 	n.input++
 	from, was := len(n.made), wanted(n)
@@ -61,7 +87,7 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 	case model.Listen:
 		e := skeleton.Event{Label: network.Event{Kind: model.Listen, Address: in.Addr}, To: skeleton.Nobody}
 		c := &conn{address: in.Addr}
-		again := listensAgain(n.conns, in.Addr)
+		again := network.ListensAgain(listeners(n.conns), in.Addr)
 		if again {
 			e.To = skeleton.Everybody // connects to it are not refused any more
 		}
@@ -124,13 +150,6 @@ func (n *environment) connect(address string, to int) (number int, made bool) {
 func (n *environment) open(c *conn) int {
 	n.conns = append(n.conns, c)
 	return len(n.conns) - 1
-}
-
-// listensAgain says whether a node has had a listener where one at an address is now.
-func listensAgain(conns []*conn, address string) bool {
-	return slices.ContainsFunc(conns, func(c *conn) bool {
-		return c.id == "" && network.Overlap(c.address, address)
-	})
 }
 
 // make notes an event. The script is left where the event is not the script's, and then for good.
@@ -385,6 +404,10 @@ func (n *environment) canOpen(connect skeleton.Name) bool {
 func (n *environment) end(log *sut.Log) {
 	switch log.Outcome {
 	case sut.Deadlock, sut.Livelock, sut.Redundant:
+	case sut.Crashed: // it may run again, and goes on counting
+		input := n.input
+		n.exit()
+		n.input = input
 	default: // the process is gone, in whatever way
 		if n.waitsFor(log) == nil {
 			n.exit()
@@ -468,14 +491,4 @@ func wanted(n *environment) []bool {
 func takesNext(n *environment, a *skeleton.Arrival) bool {
 	_, astray := n.astray[network.Did(&a.Send).Conn+" in"]
 	return !astray && (n.pace != nil || !n.waits(a.Send, model.Receive))
-}
-
-// mayBeReset says whether a reset may come to the node: the other end of a connection is closed,
-// and not all that the node sends on it is read. Where resets come, events have to be in one order.
-func mayBeReset(n *environment) bool {
-	return slices.ContainsFunc(n.arrivals, func(a skeleton.Arrival) bool {
-		closed := network.Did(&a.Send)
-		return closed.Kind == model.Close && closed.Conn != "" &&
-			(closed.Unaccepted || network.Unread(n.net, n.made, &a))
-	})
 }

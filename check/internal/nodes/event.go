@@ -43,3 +43,13 @@ type chunk struct {
 	last bool
 	at   int // epoch in which it has arrived
 }
+
+// listeners are the addresses of all that were listeners.
+func listeners(conns []*conn) (list []string) {
+	for _, c := range conns {
+		if c.id == "" {
+			list = append(list, c.address)
+		}
+	}
+	return list
+}

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
@@ -162,27 +161,6 @@ func (x *explorer) confirm() error {
 				f := x.stuck[key][0]
 				f.global, x.stuck[key] = s.Global, x.stuck[key][1:]
 				x.found = append(x.found, f)
-			}
-		}
-	}
-	return nil
-}
-
-// neverListens is the error of a node that is connected to and does not listen.
-func (x *explorer) neverListens(g skeleton.Global) error {
-	for c := range g {
-		for i := range g[c].Events {
-			e := &g[c].Events[i]
-			address := network.Did(e).Address
-			listens := func(l skeleton.Event) bool {
-				d := network.Did(&l)
-				return d.Kind == model.Listen && network.Reaches(d.Address, address)
-			}
-			if d := network.Did(e); d.Kind == model.Connect && !d.Failed &&
-				!slices.ContainsFunc(g[e.To].Events, listens) {
-				return fmt.Errorf("node %s never listens at %s, where node %s connects to it: have it "+
-					"listen there, or give it the address at which it does",
-					x.net.Names[e.To], address, x.net.Names[c])
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -63,7 +64,11 @@ type Config struct {
 	// which nothing gets through, by their places, the smaller one first.
 	Partitions [][][2]int
 	// Walks has executions of all nodes be run at random; nil: all executions are explored.
-	Walks *Walks
+	Walks *pick.Walks
+	// Crashes are the nodes that may crash, by their places, each CrashLimit times in a walk, and
+	// then run again with what is left on their disk. Only walks have crashes.
+	Crashes    []int
+	CrashLimit int
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 }
@@ -214,6 +219,7 @@ func (x *explorer) options(node int) sut.Options {
 	o.Args, o.Processor = x.config.Nodes[node].Args, node+1
 	o.Environment.Taken, o.Environment.PeerTime, o.Environment.Clients = true, true, 1
 	o.Environment.PerConnection = true
+	o.Environment.Crashes = slices.Contains(x.config.Crashes, node)
 	return o
 }
 

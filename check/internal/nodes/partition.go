@@ -33,7 +33,7 @@ func (x stages) explore() error {
 			return err
 		}
 		if len(x.found) == 0 && x.unknown == "" {
-			x.unknown = limits(x.system, x.net)
+			x.unknown = network.Limits(x.system, x.net)
 		}
 		advances := x.count()
 		more = len(x.system.Work()) == 0 && !x.enough() && x.next(advances)

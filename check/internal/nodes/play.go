@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -32,7 +35,8 @@ type player struct {
 	// by node
 	workers   []*sut.Worker
 	schedules []sut.Schedule
-	timing    []timing // of a walk; nil: it is none
+	later     [][]sut.Schedule // those of its lives after a crash; nil: nobody has any
+	timing    []pace.Timing    // of a walk; nil: it is none
 }
 
 // Played is what a node has done. The log itself is valid until the next run of its worker, so what
@@ -40,9 +44,9 @@ type player struct {
 type Played struct {
 	sut.Outcome
 	Message  string
-	outcome  model.Outcome // the same, as searches have it
-	eventLog string        // its hash
-	chosen   []report.Chosen
+	outcome  model.Outcome     // the same, as searches have it
+	eventLog string            // its hash, and those of later lives
+	chosen   [][]report.Chosen // by life
 	race     *sut.MemoryAccess // to watch for, when it is shown
 	err      error
 }
@@ -103,11 +107,11 @@ func (p *player) environment(node int, b *baton) *environment {
 	}
 	arrivals := p.global.Arrivals(node)
 	if p.timing != nil {
-		replayed(p.timing[node]).inTime(arrivals)
+		pace.Replayed(p.timing[node]).Sort(arrivals)
 	}
 	n := newEnvironment(net, node, p.global[node].Events, arrivals)
 	if p.timing != nil {
-		n.pace = replayed(p.timing[node])
+		n.pace = pace.Replayed(p.timing[node])
 		// What a node does in a walk is all that it has done by then, however soon that ends.
 		n.hold.Connects = network.CountConnects(net, node, p.global[node].Events)
 	}
@@ -139,10 +143,12 @@ func (p *player) run() ([]Played, *Parting, error) {
 // for them.
 func (p *player) play(node int, b *baton) Played {
 	n := p.environment(node, b)
-	log, err := p.workers[node].Run(p.schedules[node], n)
-	if err == nil {
-		n.end(log)
-	}
+	var played Played
+	log, err := p.live(node, n, nil, func(log *sut.Log) {
+		hash := narrate.EventHash(log.Events)
+		played.eventLog = strings.TrimSpace(played.eventLog + " " + hash)
+		played.chosen = append(played.chosen, narrate.Chosen(p.programs[node], log.Events))
+	})
 	script := n.script
 	if made := len(n.made); made < len(script) && n.deviation < 0 {
 		now := "does no more"
@@ -163,25 +169,48 @@ func (p *player) play(node int, b *baton) Played {
 		copied := *first // the log is valid until the next run
 		race = &copied
 	}
-	return Played{Outcome: log.Outcome, outcome: outcome, race: race, err: err, Message: log.Message,
-		eventLog: narrate.EventHash(log.Events), chosen: narrate.Chosen(p.programs[node], log.Events)}
+	played.Outcome, played.outcome, played.race, played.err = log.Outcome, outcome, race, err
+	played.Message = log.Message
+	return played
 }
 
-// shownOf is the schedule of the node with the violation, with all noted that people want to see.
-// The earlier access of a data race must be watched for.
-func (p *player) shownOf(race *sut.MemoryAccess) sut.Schedule {
-	s := p.schedules[p.judged]
-	s.Show = &sut.Show{Watch: race}
-	return s
+// live runs a node: first as its schedule says, and after each crash as the next one does, with the
+// disk that the crash has left. The last life is run with what is asked for besides; nil: nothing.
+// Each log is looked at, and the last one returned: it is valid until the next run of the worker,
+// and so is its disk, which is therefore copied.
+func (p *player) live(node int, n *environment, asked func(*sut.Schedule), look func(*sut.Log)) (
+	*sut.Log, error) {
+	// The disk is not recorded: it comes of the crash, as all else comes of what was chosen.
+	lives := []sut.Schedule{p.schedules[node]}
+	if p.later != nil {
+		lives = append(lives, p.later[node]...)
+	}
+	for i := 0; ; i++ {
+		s := lives[i]
+		isLast := i == len(lives)-1
+		if isLast && asked != nil {
+			asked(&s)
+		}
+		log, err := p.workers[node].Run(s, n)
+		if err != nil {
+			return nil, err
+		}
+		n.end(log)
+		// One that does not run again is there when the clock advances.
+		if look(log); log.Outcome != sut.Crashed || !n.restarts() || isLast {
+			return log, nil
+		}
+		lives[i+1].Disk, lives[i+1].After = slices.Clone(log.Disk), n.now
+	}
 }
 
 // show tells the violation, by another run of the node that has it: what others do is known. It
 // also tells what it has in common with other ones of the node.
 func (p *player) show(race *sut.MemoryAccess) (*report.Counterexample, string, error) {
-	program, worker := p.programs[p.judged], p.workers[p.judged]
-	s := p.shownOf(race)
-	s.WantEnabled = true
-	log, err := worker.Run(s, p.environment(p.judged, nil))
+	program, shown := p.programs[p.judged], func(*sut.Log) {}
+	log, err := p.live(p.judged, p.environment(p.judged, nil), func(s *sut.Schedule) {
+		s.Show, s.WantEnabled = &sut.Show{Watch: race}, true
+	}, shown)
 	if err != nil {
 		return nil, "", fmt.Errorf("node %s, again: %w", p.net.Names[p.judged], err)
 	}
@@ -191,7 +220,9 @@ func (p *player) show(race *sut.MemoryAccess) (*report.Counterexample, string, e
 	}
 	// The log is valid until the next run, and these are a copy.
 	events := narrate.WithoutEnabled(log.Events)
-	if log, err = worker.Run(p.shownOf(race), p.environment(p.judged, nil)); err != nil {
+	if log, err = p.live(p.judged, p.environment(p.judged, nil), func(s *sut.Schedule) {
+		s.Show = &sut.Show{Watch: race}
+	}, shown); err != nil {
 		return nil, "", fmt.Errorf("node %s, again: %w", p.net.Names[p.judged], err)
 	}
 	// A log that is too long for what else could have been picked is another one.

@@ -7,129 +7,12 @@ import (
 	"maps"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
-	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/explore/skeleton"
-	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
-
-// recordedEvents are the events of a global skeleton as a file has them.
-func recordedEvents(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
-	numbers := map[skeleton.Name]int{}
-	for i, p := range course.Order(g) {
-		e := &g[p.Node].Events[p.At]
-		d := network.Did(e)
-		numbers[e.Name] = i + 1
-		list = append(list, report.NodeEvent{
-			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.Data[d],
-			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Time: d.Time, Own: d.Own,
-			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
-		})
-	}
-	return list
-}
-
-// setComes notes when events come to a node, by the timing of each.
-func setComes(list []report.NodeEvent, of []timing) {
-	count := make([]int, len(of))
-	for i := range list {
-		e := &list[i]
-		count[e.Node-1]++
-		name := skeleton.Name{Component: e.Node - 1, N: count[e.Node-1]}
-		switch {
-		case e.To > 0:
-			e.Comes = of[e.To-1][name]
-		case e.Kind == model.Broken.String():
-			e.Comes = of[e.Node-1][name]
-		}
-	}
-}
-
-// timingOf is the inverse of setComes.
-func timingOf(list []report.NodeEvent, nodes int) []timing {
-	of, count := make([]timing, nodes), make([]int, nodes)
-	for c := range of {
-		of[c] = timing{}
-	}
-	for i := range list {
-		e := &list[i]
-		count[e.Node-1]++
-		if e.Comes > 0 {
-			to := e.Node
-			if e.To > 0 {
-				to = e.To
-			}
-			of[to-1][skeleton.Name{Component: e.Node - 1, N: count[e.Node-1]}] = e.Comes
-		}
-	}
-	return of
-}
-
-// kinds are those of events, by their names in files, which are those of report.NodeEventKinds.
-var kinds = map[string]model.Kind{"connect": model.Connect, "listen": model.Listen,
-	"accept": model.Accept, "send": model.Send, "receive": model.Receive, "shutdown": model.Shutdown,
-	"close": model.Close, "reset": model.Broken, "pass": model.Pass}
-
-// skeletonOf is the inverse of recordedEvents. Hashes are made anew, of what the file has. Whatever
-// a file has that nodes do not do shows when they are run.
-func skeletonOf(rec *report.NodesRecording) (skeleton.Global, map[network.Event][]byte) {
-	g := make(skeleton.Global, len(rec.Nodes))
-	data := map[network.Event][]byte{}
-	type stream struct {
-		node int
-		conn string
-	}
-	sent, taken, open := map[stream]network.Hash{}, map[stream]int{}, map[stream]bool{}
-	listens := map[int][]*conn{} // by node
-	names := make([]skeleton.Name, len(rec.Events))
-	for i := range rec.Events {
-		r := &rec.Events[i]
-		c := r.Node - 1
-		at := stream{c, r.Conn}
-		label := network.Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken,
-			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Time: r.Time, Own: r.Own}
-		switch label.Kind {
-		case model.Connect, model.Accept:
-			open[at] = true
-		case model.Receive:
-			taken[at] = max(taken[at], r.Taken)
-		case model.Send, model.Shutdown, model.Close:
-			h := sent[at]
-			h.Add(append([]byte(r.Kind), r.Data...))
-			label.Sent = h
-			if r.Conn != "" { // each listener begins anew
-				sent[at] = h
-			}
-			if label.Kind == model.Close && r.Conn != "" {
-				label.Taken, label.Unaccepted = taken[at], !open[at]
-			}
-			data[label] = r.Data
-		}
-		e := skeleton.Event{Label: label, To: r.To - 1}
-		if network.IsDoor(&e) && (label.Kind == model.Close || listensAgain(listens[c], r.Address)) {
-			e.To = skeleton.Everybody // as in an environment
-		}
-		if label.Kind == model.Listen {
-			listens[c] = append(listens[c], &conn{address: r.Address})
-		}
-		e.Component, e.N = c, len(g[c].Events)+1
-		if e.N > 1 {
-			e.Past = []skeleton.Name{{Component: c, N: e.N - 1}}
-		}
-		if label.Kind == model.Pass {
-			e.Tick = 1 + network.Ticks(g[c].Events)
-		}
-		if r.From > 0 {
-			e.From = names[r.From-1]
-			e.Got = g[e.From.Component].Events[e.From.N-1].Label
-		}
-		names[i] = e.Name
-		g[c].Events = append(g[c].Events, e)
-	}
-	return g, data
-}
 
 // recorder makes violations of what an explorer has found: it runs all nodes together. What was
 // found counts in any case. That it cannot be run again is said of it.
@@ -296,19 +179,22 @@ func (x recorder) player(g skeleton.Global, node int) *player {
 // was chosen, and what has come of it. Hashes of the logs tell whether it is the same again.
 func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
 	rec := &report.NodesRecording{Directory: x.config.Directory, Violated: p.judged + 1,
-		Events: recordedEvents(p.global, p.net), Partition: told.Partition(p.net.Parted)}
+		Events: recorded.Events(p.global, p.net), Partition: recorded.Partition(p.net.Parted)}
 	if p.timing != nil {
 		rec.Walk = true
-		setComes(rec.Events, p.timing)
+		recorded.SetComes(rec.Events, p.timing)
 	}
 	for c, node := range x.config.Nodes {
 		o := x.options(c)
-		n := report.NodeRecording{Schedule: all[c].chosen}
+		n := report.NodeRecording{Schedule: all[c].chosen[0]}
 		n.Name, n.Listen, n.Draws = node.Name, node.Listen, p.schedules[c].Draws
 		n.Program = report.Program{Package: node.Package, Args: o.Args, Env: o.Env, Directory: o.Dir,
 			World: o.Environment, Preemptible: node.Program.Open, Races: node.Program.Races,
 			Tags: node.Program.Tags, GoVersion: node.Program.Version, Build: node.Program.Hash}
 		n.Expectation = report.Expectation{Outcome: all[c].Outcome.String(), EventLog: all[c].eventLog}
+		for i, chosen := range all[c].chosen[1:] {
+			n.Later = append(n.Later, report.NodeLife{Draws: p.later[c][i].Draws, Schedule: chosen})
+		}
 		rec.Nodes = append(rec.Nodes, n)
 	}
 	return rec

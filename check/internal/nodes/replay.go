@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
@@ -83,9 +84,9 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 	p *player, closeAll func(), err error) {
 	p = &player{judged: rec.Violated - 1, programs: programs,
 		net: &network.Nodes{Addresses: map[string]int{}, Ordered: ordered(len(rec.Nodes)),
-			Parted: told.PartitionOf(rec.Partition)}}
-	if p.global, p.net.Data = skeletonOf(rec); rec.Walk {
-		p.timing = timingOf(rec.Events, len(rec.Nodes))
+			Parted: recorded.PartitionOf(rec.Partition)}}
+	if p.global, p.net.Data = recorded.Skeleton(rec); rec.Walk {
+		p.timing = recorded.TimingOf(rec.Events, len(rec.Nodes))
 	}
 	var unwatch []func() bool
 	closeAll = func() {
@@ -100,16 +101,20 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 		if n.Listen != "" {
 			p.net.Addresses[n.Listen] = i
 		}
-		s := sut.Schedule{Rounds: maxRounds, Draws: n.Draws, WantLeaks: n.Outcome == sut.Leaked.String()}
-		for _, c := range n.Schedule {
-			s.Prefix = append(s.Prefix,
-				model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
-		}
+		s := sut.Schedule{Beginning: sut.Beginning{Draws: n.Draws}, Rounds: maxRounds,
+			WantLeaks: n.Outcome == sut.Leaked.String()}
+		s.Prefix = actionsOf(n.Schedule)
 		// A program that has changed may not be able to follow, and may never end.
 		if programs[i].Hash != n.Build {
 			s.Lenient, s.Steps = true, max(maxSteps, 2*len(s.Prefix))
 		}
 		p.schedules = append(p.schedules, s)
+		p.later = append(p.later, nil)
+		for _, life := range n.Later {
+			next := s
+			next.Draws, next.Prefix = life.Draws, actionsOf(life.Schedule)
+			p.later[i] = append(p.later[i], next)
+		}
 		w, err := sut.Start(programs[i], sut.Options{Args: n.Args, Env: n.Env, Dir: n.Directory,
 			Environment: n.World, Processor: i + 1})
 		if err != nil {
@@ -119,6 +124,14 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 		unwatch = append(unwatch, context.AfterFunc(ctx, w.Interrupt))
 	}
 	return p, closeAll, nil
+}
+
+// actionsOf is the schedule that is recorded.
+func actionsOf(list []report.Chosen) (prefix []model.Action) {
+	for _, c := range list {
+		prefix = append(prefix, model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
+	}
+	return prefix
 }
 
 // asRecorded tells which node does something else than what is recorded of the same program. The

@@ -20,7 +20,7 @@ func (n *environment) breaksNext(r *model.Reaction) bool {
 	i := slices.IndexFunc(n.arrivals, func(a skeleton.Arrival) bool { return a.Send.Name == next.From })
 	at := n.connOf(network.Did(next).Conn)
 	if i < 0 || at < 0 || !n.canBreak(i, at) || n.conns[at].ended != network.Did(next).End ||
-		n.pace != nil && !n.pace.breaks(next.Name, n.moment()) {
+		n.pace != nil && !n.pace.Breaks(next.Name, n.moment()) {
 		return false
 	}
 	n.breakOff(i, at, r)
@@ -146,7 +146,7 @@ func (n *environment) hasHealed() bool {
 // comes says whether an arrival can come now.
 func (n *environment) comes(i int) bool {
 	if n.pace != nil {
-		return n.pace.comes(i, n.arrivals[i].Send.Name, n.moment())
+		return n.pace.Comes(i, n.arrivals[i].Send.Name, n.moment())
 	}
 	return n.isLetThrough(i)
 }
@@ -175,7 +175,7 @@ func (n *environment) aborts(c *conn) bool {
 // resetNext says whether a connection is reset in place of the end of its stream: the script has
 // it, or it is known.
 func (n *environment) resetNext(id string) bool {
-	return n.pace != nil && n.pace.isReset(id) || slices.ContainsFunc(n.script, func(e skeleton.Event) bool {
+	return n.pace != nil && n.pace.IsReset(id) || slices.ContainsFunc(n.script, func(e skeleton.Event) bool {
 		d := network.Did(&e)
 		return d.Kind == model.Broken && d.Conn == id && !d.End
 	})
@@ -213,4 +213,14 @@ func (n *environment) connectsNow(r *model.Reaction) (progress bool) {
 		}
 	}
 	return progress
+}
+
+// mayBeReset says whether a reset may come to the node: the other end of a connection is closed,
+// and not all that the node sends on it is read. Where resets come, events have to be in one order.
+func mayBeReset(n *environment) bool {
+	return slices.ContainsFunc(n.arrivals, func(a skeleton.Arrival) bool {
+		closed := network.Did(&a.Send)
+		return closed.Kind == model.Close && closed.Conn != "" &&
+			(closed.Unaccepted || network.Unread(n.net, n.made, &a))
+	})
 }

@@ -9,9 +9,13 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
+
+// A walk is what testers of whole systems run, on simulated time and a simulated network. What is
+// special here is that each node is an unmodified process, and that any walk can be run again.
 
 // walk is an execution of all nodes at the same time, in which everything is chosen at random: the
 // goroutines of each node, which node goes on, and when the network is parted. Its events are in
@@ -47,13 +51,28 @@ type member struct {
 	waits, news, once bool
 	due               time.Duration
 	// tick is an advance of the clock in which it is still to take part.
-	tick  *network.Event
-	told  int                // events of it that others know of
-	inbox []skeleton.Arrival // what was sent to it since it looked
+	tick *network.Event
+	// crashes are still to come. It is down after one of them, until the clock has advanced so
+	// often. All that it had open is closed then, and what others send to that is lost.
+	crashes []crash
+	down    bool
+	until   int
+	disks   int                // inputs that are about its disk
+	told    int                // events of it that others know of
+	inbox   []skeleton.Arrival // what was sent to it since it looked
 	// aborted are closes of others that are a reset, since something was there that was not read.
 	aborted map[skeleton.Name]bool
-	timing
+	timing  pace.Timing
 	stopped bool // it was told to end
+}
+
+// crash is when a node crashes in a walk: right before one of its inputs, by its number among all
+// of them, or among those that are about its disk. Between two inputs a program does nothing that
+// others can notice, or that is left on its disk.
+type crash struct {
+	at     int
+	isDisk bool
+	down   int // how often the clock advances before it runs again
 }
 
 // maxWalkTicks is how often the clock advances in a walk. It is cut off there.
@@ -70,7 +89,7 @@ func newWalk(net *network.Nodes, random *rand.Rand) *walk {
 		n := newEnvironment(net, c, nil, nil)
 		n.goesOn = true
 		m := &member{environment: n, walk: w, turn: make(chan struct{}, 1),
-			aborted: map[skeleton.Name]bool{}, timing: timing{}}
+			aborted: map[skeleton.Name]bool{}, timing: pace.Timing{}}
 		n.pace = m
 		w.members = append(w.members, m)
 	}
@@ -115,7 +134,12 @@ func (w *walk) next(now *member) *member {
 	}
 	// A timer that is late waits until nobody else does anything at its time.
 	for _, can := range []func(*member) bool{
-		func(m *member) bool { return w.over != "" || w.rests || !m.waits || m.news },
+		func(m *member) bool {
+			if m.down {
+				return w.over != "" || w.ticks >= m.until
+			}
+			return w.over != "" || w.rests || !m.waits || m.news
+		},
 		func(m *member) bool { return m.once },
 	} {
 		var list []*member
@@ -155,7 +179,11 @@ func (w *walk) advance() {
 			first = m.due
 		}
 	}
-	switch {
+	isDown := func(m *member) bool { return m.down }
+	switch i := slices.IndexFunc(w.members, isDown); {
+	case first == 0 && i >= 0:
+		w.members[i].until = w.ticks // all others wait for it
+		return
 	case first == 0:
 		w.rests = true
 		return
@@ -171,7 +199,9 @@ func (w *walk) advance() {
 		p.Until = w.ticks
 	}
 	for _, m := range w.members {
-		if !m.gone {
+		if m.down {
+			m.passes(network.Event{Kind: model.Pass, Time: first})
+		} else if !m.gone {
 			// It is an event of each node once that has its turn. Until then nothing comes to it
 			// that is sent at the new time.
 			m.tick = &network.Event{Kind: model.Pass, Time: first, Own: m.due == first}
@@ -180,7 +210,8 @@ func (w *walk) advance() {
 	}
 }
 
-// tell tells others of the events of a node that they do not know of.
+// tell has what a node has sent be on its way: it tells others of the events of the node that they
+// do not know of.
 func (w *walk) tell(m *member) {
 	for ; m.told < len(m.made); m.told++ {
 		e := m.made[m.told]
@@ -214,6 +245,11 @@ func (m *member) Exchange(in model.Input) (a model.Answer, err error) {
 		return model.Answer{Failure: m.walk.over}, nil
 	}
 	m.look()
+	if a.Crash = m.crashesNow(in); a.Crash != nil {
+		return a, nil
+	}
+	in.Conn += m.base
+	defer m.number(&a)
 	if m.waits {
 		a.Conn, a.First, a.Clients = in.Conn, len(m.conns), 1
 		m.input++
@@ -223,10 +259,49 @@ func (m *member) Exchange(in model.Input) (a model.Answer, err error) {
 		m.walk.tell(m)
 		return a, err
 	}
-	if a, err = m.environment.Exchange(in); err == nil {
+	if a, err = m.answer(in); err == nil {
 		m.reacts(&a)
 	}
 	return a, err
+}
+
+// crashesNow says how the node crashes before an input; nil: it does not.
+func (m *member) crashesNow(in model.Input) *model.Crash {
+	if in.Kind == model.Disk {
+		m.disks++
+	}
+	i := slices.IndexFunc(m.crashes, func(c crash) bool {
+		return !c.isDisk && c.at == m.input+1 || c.isDisk && in.Kind == model.Disk && c.at == m.disks
+	})
+	if i < 0 {
+		return nil
+	}
+	m.until = m.walk.ticks + m.crashes[i].down
+	m.crashes = slices.Delete(m.crashes, i, i+1)
+	// The process alone has ended, or the machine has: then some of what was not synced is lost.
+	lost := 0
+	if in.Unsynced > 0 && m.walk.random.IntN(3) > 0 {
+		lost = 1 + m.walk.random.IntN(in.Unsynced)
+	}
+	m.crash(lost)
+	m.timing[m.made[len(m.made)-1].Name] = m.moment()
+	return &model.Crash{Lost: lost}
+}
+
+// comesBack has the node be down. Others find its connections closed, and their connects refused.
+// It waits until the node runs again after a crash, and says whether it does.
+func (m *member) comesBack() bool {
+	m.look()
+	m.walk.tell(m)
+	m.down, m.waits, m.once, m.news, m.due = true, false, false, false, 0
+	m.walk.pass(m)
+	m.down = false
+	if m.stopped = m.walk.over != ""; m.stopped {
+		return false
+	}
+	m.restart()
+	m.walk.tell(m)
+	return true
 }
 
 // reacts has come what others do because of an input, if they are chosen to, before the node goes
@@ -325,7 +400,7 @@ func (m *member) look() {
 	}
 	// In a replay, what comes at the same input does so in this order, too.
 	slices.SortStableFunc(list, func(a, b coming) int {
-		return compareSends(&a.Send, &b.Send)
+		return network.CompareSends(&a.Send, &b.Send)
 	})
 	m.inbox, m.arrivals, m.done, m.sent = nil, nil, nil, nil
 	m.hold.Early, m.hold.Resets = nil, nil
@@ -350,16 +425,16 @@ func (m *member) note(before int) {
 	}
 }
 
-// comes implements pace. A close that aborts comes as a reset.
-func (m *member) comes(i int, sent skeleton.Name, _ int) bool {
+// Comes implements pace.Pace. A close that aborts comes as a reset.
+func (m *member) Comes(i int, sent skeleton.Name, _ int) bool {
 	return !m.aborted[sent] && m.isLetThrough(i)
 }
 
-// breaks implements pace: the member has the resets come.
-func (m *member) breaks(skeleton.Name, int) bool { return false }
+// Breaks implements pace.Pace: the member has the resets come.
+func (m *member) Breaks(skeleton.Name, int) bool { return false }
 
-// isReset implements pace.
-func (m *member) isReset(conn string) bool {
+// IsReset implements pace.Pace.
+func (m *member) IsReset(conn string) bool {
 	return slices.ContainsFunc(m.arrivals, func(a skeleton.Arrival) bool {
 		return m.aborted[a.Send.Name] && network.Did(&a.Send).Conn == conn
 	})

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -20,7 +21,8 @@ import (
 // mostChanges is how often priorities of goroutines change in a walk of a node.
 const mostChanges = 3
 
-// walks explores the nodes at random.
+// walks explores the nodes at random: one walk after the other, each with a random number generator
+// of its own that comes of the seed and the number of the walk.
 type walks struct {
 	*explorer
 	walked
@@ -30,7 +32,9 @@ type walks struct {
 type walked struct {
 	Walks   uint64
 	Runs    int
-	Lengths []int  // the longest execution of each node, in transitions
+	Lengths []int // the longest execution of each node, in transitions
+	Inputs  []int // the most inputs of each, and those that are about its disk
+	Disks   []int
 	Ticks   int    // how often the clock has advanced, at most
 	Cut     string // that executions of a node were cut off
 }
@@ -39,7 +43,9 @@ type walked struct {
 // executions, so the verdict is never that the nodes hold. Each walk depends only on the seed, its
 // number, and what earlier ones have come to: that is what is saved.
 func (x *walks) explore() error {
-	if x.Lengths = make([]int, len(x.config.Nodes)); x.config.Resume != nil {
+	n := len(x.config.Nodes)
+	x.Lengths, x.Inputs, x.Disks = make([]int, n), make([]int, n), make([]int, n)
+	if x.config.Resume != nil {
 		if err := json.Unmarshal(x.config.Resume, &x.walked); err != nil {
 			return fmt.Errorf("the walks that were saved cannot be read: %w: check the nodes from the "+
 				"beginning", err)
@@ -88,9 +94,13 @@ func (x *walks) one(random *rand.Rand) error {
 	net.Parted = x.parted(random)
 	w := newWalk(&net, random)
 	t := taken{walk: w, ends: make([]ended, len(w.members))}
-	for c := range w.members {
+	for c, m := range w.members {
 		t.schedules = append(t.schedules, x.schedule(c, random))
+		m.crashes = x.crashes(c, random)
 	}
+	// The schedules are drawn before anything runs, and in the order of the nodes: so a seed gives
+	// the same walk, whatever the processors do.
+	//
 	// One node runs at a time, so what they note needs no lock.
 	var failed error
 	w.run(func(m *member) string {
@@ -113,21 +123,35 @@ func (x *walks) one(random *rand.Rand) error {
 // taken is a walk that was made.
 type taken struct {
 	*walk
-	schedules []sut.Schedule
-	ends      []ended // of the nodes
+	schedules []sut.Schedule // those with which they begin
+	ends      []ended        // of the nodes
 }
 
-// ended is how a node has ended in a walk, and what it has chosen. The log is valid until the next
-// execution.
+// ended is how a node has ended in a walk, and what it has done in each of its lives: what can be
+// run again. The log is valid until the next execution.
 type ended struct {
 	log     *sut.Log
 	outcome model.Outcome
-	choices []model.Action
+	lives   []sut.Schedule
 }
 
-// play runs a node in a walk, and says why that is to end because of this.
+// play runs a node in a walk, as often as it comes back after a crash, and says why the walk is to
+// end because of this.
 func (x *walks) play(t *taken, m *member) (over string, err error) {
-	log, err := x.workers[m.node].Run(t.schedules[m.node], m)
+	for s := t.schedules[m.node]; ; {
+		over, err := x.live(t, m, s)
+		if err != nil || over != "" || t.ends[m.node].log.Outcome != sut.Crashed || !m.comesBack() {
+			return over, err
+		}
+		disk := slices.Clone(t.ends[m.node].log.Disk)
+		s = x.schedule(m.node, t.random)
+		s.Disk, s.After = disk, m.now
+	}
+}
+
+// live runs a node until it ends, or crashes.
+func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err error) {
+	log, err := x.workers[m.node].Run(s, m)
 	if err != nil {
 		return "another node has failed", err
 	}
@@ -139,9 +163,13 @@ func (x *walks) play(t *taken, m *member) (over string, err error) {
 	if err != nil {
 		return "another node has failed", err
 	}
-	e := ended{log, outcome, choicesOf(log.Events)}
-	t.ends[m.node] = e
-	x.Lengths[m.node] = max(x.Lengths[m.node], len(e.choices))
+	e := &t.ends[m.node]
+	e.log, e.outcome = log, outcome
+	life := sut.Schedule{Prefix: choicesOf(log.Events), Beginning: sut.Beginning{Draws: s.Draws},
+		Rounds: s.Rounds, WantLeaks: s.WantLeaks}
+	e.lives = append(e.lives, life)
+	x.Lengths[m.node] = max(x.Lengths[m.node], len(life.Prefix))
+	x.Inputs[m.node], x.Disks[m.node] = max(x.Inputs[m.node], m.input), max(x.Disks[m.node], m.disks)
 	switch {
 	case m.stopped:
 	case outcome == model.StepLimit:
@@ -175,18 +203,35 @@ func (x *walks) parted(random *rand.Rand) *network.Partition {
 	return &network.Partition{Links: links[random.IntN(len(links))], From: from, Until: until}
 }
 
+// crashes chooses when a node crashes: at an input of those that walks have come to. Half of the
+// time it is one that is about its disk, of which there are fewer, since more depends on these.
+func (x *walks) crashes(node int, random *rand.Rand) (list []crash) {
+	if !slices.Contains(x.config.Crashes, node) {
+		return nil
+	}
+	// Few crashes are better than many: each one takes the program back to its beginning.
+	for range random.IntN(x.config.CrashLimit + 1) {
+		c := crash{at: random.IntN(x.Inputs[node] + 1), down: random.IntN(1 + random.IntN(x.Ticks+1))}
+		if n := x.Disks[node]; n > 0 && random.IntN(2) == 0 {
+			c.isDisk, c.at = true, 1+random.IntN(n)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
 // schedule has goroutines of a node be picked at random, and gives it random numbers of its own.
 func (x *walks) schedule(node int, random *rand.Rand) sut.Schedule {
-	s := sut.Schedule{Seed: random.Uint64() | 1, Draws: random.Uint64(), Rounds: maxRounds,
-		Steps: x.config.Depth, WantLeaks: x.config.Leaks}
+	s := sut.Schedule{Seed: random.Uint64() | 1, Beginning: sut.Beginning{Draws: random.Uint64()},
+		Rounds: maxRounds, Steps: x.config.Depth, WantLeaks: x.config.Leaks}
 	// What suits one program is not what suits another one, and nobody knows before.
 	switch picks := x.config.Walks.Picks; picks[random.IntN(len(picks))] {
-	case ByPriority:
+	case pick.ByPriority:
 		s.Priorities = &sut.Priorities{}
 		for range random.IntN(mostChanges + 1) {
 			s.Priorities.Changes = append(s.Priorities.Changes, 1+random.IntN(max(x.Lengths[node], 1)))
 		}
-	case ByOperation:
+	case pick.ByOperation:
 		s.PartialOrder = true
 	}
 	return s
@@ -202,7 +247,7 @@ func (x *walks) judge(t *taken) error {
 			continue
 		}
 		if isStuck(e.outcome) {
-			if err := x.neverListens(g); err != nil {
+			if err := network.NeverListens(x.net, g); err != nil {
 				return err
 			}
 		}
@@ -212,7 +257,8 @@ func (x *walks) judge(t *taken) error {
 		// What was chosen is known. So it can be run again without anything at random, with all
 		// nodes at the same time.
 		for i, other := range t.members {
-			p.schedules[i].Prefix, p.schedules[i].Draws = t.ends[i].choices, t.schedules[i].Draws
+			lives := t.ends[i].lives
+			p.schedules[i], p.later = lives[0], append(p.later, lives[1:])
 			p.timing = append(p.timing, maps.Clone(other.timing))
 		}
 		if err := x.record(v, p, raceOf(e.log)); err != nil {
@@ -228,7 +274,8 @@ func (x *walks) judge(t *taken) error {
 	return nil
 }
 
-// judges notes an outcome, and says whether it is a violation.
+// judges looks at how a node has ended: a node that others keep from going on is no violation while
+// they may still go on. It notes an outcome, and says whether it is a violation.
 func (x *walks) judges(t *taken, g skeleton.Global, o model.Outcome) bool {
 	if isStuck(o) && (!t.rests || !t.net.IsWhole(g)) {
 		return false

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -28,9 +29,11 @@ func TestWalks(t *testing.T) {
 		{"retry", Config{Nodes: exampleNodes(t, "retry", "server 127.0.0.1:7400", "client")}},
 		{"partition", Config{Partitions: partitions, Nodes: exampleNodes(t, "partition",
 			"store 127.0.0.1:7700", "copy 127.0.0.1:7701", "client")}},
+		{"crash", Config{Crashes: []int{0}, CrashLimit: 1,
+			Nodes: exampleNodes(t, "crash", "server 127.0.0.1:7800", "client")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.Executions, c.Walks = 3000, &Walks{Seed: 1, Picks: allPicks}
+			c.Executions, c.Walks = 3000, &pick.Walks{Seed: 1, Picks: allPicks}
 			var recordings []*report.NodesRecording
 			for range 2 {
 				r, err := Run(t.Context(), c.Config)
@@ -54,12 +57,59 @@ func TestWalks(t *testing.T) {
 	}
 }
 
+// TestCrashes: what is durable survives crashes, however many there are, and so does all else if
+// only the process has ended.
+func TestCrashes(t *testing.T) {
+	list := exampleNodes(t, "crash", "server 127.0.0.1:7800", "client")
+	list[0].Args = []string{"-sync"}
+	r, err := Run(t.Context(), Config{Nodes: list, Crashes: []int{0, 1}, CrashLimit: 3, Executions: 3000,
+		Walks: &pick.Walks{Seed: 1, Picks: allPicks}})
+	if err != nil || r.Verdict != model.Unknown {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if !slices.Contains(r.Outcomes, model.Completed.String()) {
+		t.Errorf("the nodes end with %q", r.Outcomes)
+	}
+}
+
+// TestCrashAnywhere: a node that counts its lives in a file, and makes each one durable, never
+// loses one, and time does not go back.
+func TestCrashAnywhere(t *testing.T) {
+	program := build(t, "./testdata/lives")
+	list := []Node{{Name: "a", Package: "./testdata/lives", Program: program, Args: []string{"4"}},
+		{Name: "b", Package: "./testdata/lives", Program: program, Args: []string{"3"}}}
+	for seed := range uint64(3) {
+		r, err := Run(t.Context(), Config{Nodes: list, Crashes: []int{0, 1}, CrashLimit: 4, Executions: 3000,
+			Violations: 2, Walks: &pick.Walks{Seed: seed, Picks: allPicks}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Each says with a panic that it was in its last life. Nothing else is wrong.
+		for _, v := range r.Violations {
+			if m := v.Counterexample.Failure.Message; !strings.HasPrefix(m, "panic: the last life\n") {
+				t.Errorf("seed %d: node %s: %s", seed, v.Node, m)
+			}
+			if v.Recording == nil {
+				t.Fatalf("seed %d: node %s: %s\n%s", seed, v.Node, v.Unrecorded,
+					strings.Join(whats(v.Events), "\n"))
+			}
+			again, err := Replay(t.Context(), programsOf(list), throughFile(t, v.Recording), 3)
+			if err != nil || again.Violation == nil {
+				t.Errorf("seed %d: %+v, %v", seed, again, err)
+			}
+		}
+		if len(r.Violations) != 2 {
+			t.Errorf("seed %d: %d of 2 nodes were in their last life: %s", seed, len(r.Violations), r.Reason)
+		}
+	}
+}
+
 // TestWalksGoOn: walks that go on from what was saved are those that would have come.
 func TestWalksGoOn(t *testing.T) {
 	list := exampleNodes(t, "accumulator", "client", "primary 127.0.0.1:7001", "secondary 127.0.0.1:7002")
 	config := func(executions int, from []byte, to *[]byte) Config {
 		return Config{Nodes: list, Executions: executions, Resume: from,
-			Walks: &Walks{Seed: 7, Picks: allPicks},
+			Walks: &pick.Walks{Seed: 7, Picks: allPicks},
 			Save: func(encode func() ([]byte, error), _ bool) {
 				state, err := encode()
 				if err != nil {
@@ -85,7 +135,7 @@ func TestWalksGoOn(t *testing.T) {
 
 // TestWalkIsCut: if one node is cut off, nothing that comes of its end counts.
 func TestWalkIsCut(t *testing.T) {
-	r, err := Run(t.Context(), Config{Depth: 3, Executions: 9, Walks: &Walks{Seed: 1, Picks: allPicks},
+	r, err := Run(t.Context(), Config{Depth: 3, Executions: 9, Walks: &pick.Walks{Seed: 1, Picks: allPicks},
 		Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client")})
 	if err != nil || r.Verdict != model.Unknown || !strings.Contains(r.Reason, "were cut off") {
 		t.Errorf("%+v, %v", r, err)
@@ -125,7 +175,7 @@ func exampleNodes(t *testing.T, example string, list ...string) (made []Node) {
 }
 
 // allPicks are all ways to pick goroutines.
-var allPicks = []Pick{Uniformly, ByPriority, ByOperation}
+var allPicks = []pick.Pick{pick.Uniformly, pick.ByPriority, pick.ByOperation}
 
 // TestWalksAgainstTwin: in walks, random nodes whose network is parted come only to what they come
 // to in a system whose states are all gone through. What they come to is replayed.
@@ -144,7 +194,7 @@ func TestWalksAgainstTwin(t *testing.T) {
 		want := slices.Sorted(maps.Keys(p.got[who]))
 		run := func(check string) *Result {
 			r, err := Run(t.Context(), Config{Nodes: partedNodes(program, scripts, who, check),
-				Partitions: both(), Executions: 400, Walks: &Walks{Seed: seed, Picks: allPicks}})
+				Partitions: both(), Executions: 400, Walks: &pick.Walks{Seed: seed, Picks: allPicks}})
 			if err != nil {
 				t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
 			}

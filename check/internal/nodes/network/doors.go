@@ -2,6 +2,7 @@ package network
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -71,6 +72,11 @@ func Connects(id, address string, to int, last *skeleton.Arrival) skeleton.Event
 
 // Overlap says whether connects can come to either of two listeners.
 func Overlap(a, b string) bool { return Reaches(a, b) || Reaches(b, a) }
+
+// ListensAgain says whether a node has had a listener where one at an address is now.
+func ListensAgain(was []string, address string) bool {
+	return slices.ContainsFunc(was, func(earlier string) bool { return Overlap(earlier, address) })
+}
 
 // CompareConnects puts connects into an order that does not depend on when they arrive.
 func CompareConnects(a, b *skeleton.Event) int {
@@ -186,4 +192,25 @@ func missesReset(events []skeleton.Event, arrivals []skeleton.Arrival) int {
 		}
 	}
 	return -1
+}
+
+// NeverListens is the error of a node that is connected to and does not listen.
+func NeverListens(n *Nodes, g skeleton.Global) error {
+	for c := range g {
+		for i := range g[c].Events {
+			e := &g[c].Events[i]
+			address := Did(e).Address
+			listens := func(l skeleton.Event) bool {
+				d := Did(&l)
+				return d.Kind == model.Listen && Reaches(d.Address, address)
+			}
+			if d := Did(e); d.Kind == model.Connect && !d.Failed &&
+				!slices.ContainsFunc(g[e.To].Events, listens) {
+				return fmt.Errorf("node %s never listens at %s, where node %s connects to it: have it "+
+					"listen there, or give it the address at which it does",
+					n.Names[e.To], address, n.Names[c])
+			}
+		}
+	}
+	return nil
 }

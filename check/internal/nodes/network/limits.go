@@ -33,3 +33,28 @@ func Circle(g skeleton.Global, names []string) string {
 	return "nodes " + strings.Join(waiting[:last], ", ") + " and " + waiting[last] +
 		" listen, and nobody connects to them: they may wait for each other"
 }
+
+// Limits says why it is not known that the nodes hold, though no execution has a violation; empty:
+// there is no such reason.
+func Limits(system *skeleton.System, net *Nodes) string {
+	realised := 0 // skeletons that executions have
+	for _, s := range system.Skeletons() {
+		// A node goes on where others have it end: no execution has this skeleton.
+		if !s.Possible() {
+			continue
+		}
+		realised++
+		if Tick(s.Global, net) != nil {
+			return "no execution was found that goes on when the clock advances"
+		}
+		if reason := Circle(s.Global, net.Names); reason != "" && net.IsWhole(s.Global) {
+			return reason
+		}
+	}
+	// Every system has an execution. Without one, a node did not do again
+	// what it had done.
+	if realised == 0 {
+		return "no execution of all nodes together was found"
+	}
+	return ""
+}

@@ -141,3 +141,8 @@ func Epoch(script []skeleton.Event, a *skeleton.Arrival) (ticks int) {
 func Takes(events []skeleton.Event, sent skeleton.Name) bool {
 	return slices.ContainsFunc(events, func(e skeleton.Event) bool { return e.From == sent })
 }
+
+// CompareSends puts sends into an order that does not depend on when they arrive.
+func CompareSends(a, b *skeleton.Event) int {
+	return cmp.Or(cmp.Compare(a.Component, b.Component), CompareNames(a.Name, b.Name))
+}

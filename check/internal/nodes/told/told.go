@@ -1,5 +1,5 @@
 // Package told says in words what several programs do to each other, and what the network between
-// them does.
+// them does. Reports and errors have these words; what reads them in files has kinds of events.
 package told
 
 import (
@@ -89,6 +89,17 @@ func Words(net *network.Nodes, e *skeleton.Event) string {
 		}
 	case model.Broken:
 		return "finds " + d.Conn + " reset by " + net.Names[e.From.Component]
+	case model.Crashed:
+		switch {
+		case d.Taken == 1:
+			return "crashes, and loses the last change of its disk that was not synced"
+		case d.Taken > 1:
+			return fmt.Sprintf("crashes, and loses the last %s of its disk that were not synced",
+				textutil.CountOf(d.Taken, "change"))
+		}
+		return "crashes"
+	case model.Restarted:
+		return "runs again"
 	case model.Pass:
 		return "has the time " + clockText(d.Time)
 	}
@@ -127,28 +138,4 @@ func linkSteps(net *network.Nodes, kind, what string) (list []report.NodeStep) {
 		}
 	}
 	return list
-}
-
-// Partition is a partition as a file has it; nil: there is none.
-func Partition(p *network.Partition) *report.NodesPartition {
-	if p == nil {
-		return nil
-	}
-	r := &report.NodesPartition{From: p.From, Until: p.Until}
-	for _, l := range p.Links {
-		r.Links = append(r.Links, [2]int{l[0] + 1, l[1] + 1})
-	}
-	return r
-}
-
-// PartitionOf is the inverse of Partition.
-func PartitionOf(r *report.NodesPartition) *network.Partition {
-	if r == nil {
-		return nil
-	}
-	p := &network.Partition{From: r.From, Until: r.Until}
-	for _, l := range r.Links {
-		p.Links = append(p.Links, [2]int{l[0] - 1, l[1] - 1})
-	}
-	return p
 }

@@ -1,4 +1,8 @@
-package nodes
+// Package pick says how executions of several programs are picked at random.
+//
+// Which way finds a violation soonest depends on the program, and nobody knows it before. So each
+// node has one of several ways in an execution, and another one in the next.
+package pick
 
 import "fmt"
 
@@ -25,8 +29,8 @@ const (
 	ByOperation
 )
 
-// WalksOf are those that a search asks for, by its name; nil: it asks for none.
-func WalksOf(search string, seed uint64) (*Walks, error) {
+// Of are those that a search asks for, by its name; nil: it asks for none.
+func Of(search string, seed uint64) (*Walks, error) {
 	switch search {
 	case "", "auto", "dpor":
 		return nil, nil

@@ -1,0 +1,156 @@
+// Package recorded writes what nodes have done to each other as a file has it, and reads that.
+//
+// A file has the events of all nodes in one order that is possible. What follows from that order is
+// not in it: names of events, hashes of what was sent, how often the clock has advanced. These are
+// made anew when it is read.
+package recorded
+
+import (
+	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/report"
+)
+
+// Events are the events of a global skeleton as a file has them.
+func Events(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
+	numbers := map[skeleton.Name]int{}
+	for i, p := range course.Order(g) {
+		e := &g[p.Node].Events[p.At]
+		d := network.Did(e)
+		numbers[e.Name] = i + 1
+		list = append(list, report.NodeEvent{
+			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.Data[d],
+			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Time: d.Time, Own: d.Own,
+			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
+		})
+	}
+	return list
+}
+
+// SetComes notes when events come to a node, by the timing of each.
+func SetComes(list []report.NodeEvent, of []pace.Timing) {
+	count := make([]int, len(of))
+	for i := range list {
+		e := &list[i]
+		count[e.Node-1]++
+		name := skeleton.Name{Component: e.Node - 1, N: count[e.Node-1]}
+		switch {
+		case e.To > 0:
+			e.Comes = of[e.To-1][name]
+		case e.Kind == model.Broken.String(), e.Kind == model.Crashed.String():
+			e.Comes = of[e.Node-1][name]
+		}
+	}
+}
+
+// TimingOf is the inverse of SetComes.
+func TimingOf(list []report.NodeEvent, nodes int) []pace.Timing {
+	of, count := make([]pace.Timing, nodes), make([]int, nodes)
+	for c := range of {
+		of[c] = pace.Timing{}
+	}
+	for i := range list {
+		e := &list[i]
+		count[e.Node-1]++
+		if e.Comes > 0 {
+			to := e.Node
+			if e.To > 0 {
+				to = e.To
+			}
+			of[to-1][skeleton.Name{Component: e.Node - 1, N: count[e.Node-1]}] = e.Comes
+		}
+	}
+	return of
+}
+
+// kinds are those of events, by their names in files, which are those of report.NodeEventKinds.
+var kinds = map[string]model.Kind{"connect": model.Connect, "listen": model.Listen,
+	"accept": model.Accept, "send": model.Send, "receive": model.Receive, "shutdown": model.Shutdown,
+	"close": model.Close, "reset": model.Broken, "pass": model.Pass, "crash": model.Crashed,
+	"restart": model.Restarted}
+
+// Skeleton is the inverse of Events. Hashes are made anew, of what the file has. Whatever
+// a file has that nodes do not do shows when they are run.
+func Skeleton(rec *report.NodesRecording) (skeleton.Global, map[network.Event][]byte) {
+	g := make(skeleton.Global, len(rec.Nodes))
+	data := map[network.Event][]byte{}
+	type stream struct {
+		node int
+		conn string
+	}
+	sent, taken, open := map[stream]network.Hash{}, map[stream]int{}, map[stream]bool{}
+	listens := map[int][]string{} // by node
+	names := make([]skeleton.Name, len(rec.Events))
+	for i := range rec.Events {
+		r := &rec.Events[i]
+		c := r.Node - 1
+		at := stream{c, r.Conn}
+		label := network.Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken,
+			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Time: r.Time, Own: r.Own}
+		switch label.Kind {
+		case model.Connect, model.Accept:
+			open[at] = true
+		case model.Receive:
+			taken[at] = max(taken[at], r.Taken)
+		case model.Send, model.Shutdown, model.Close:
+			h := sent[at]
+			h.Add(append([]byte(r.Kind), r.Data...))
+			label.Sent = h
+			if r.Conn != "" { // each listener begins anew
+				sent[at] = h
+			}
+			if label.Kind == model.Close && r.Conn != "" {
+				label.Taken, label.Unaccepted = taken[at], !open[at]
+			}
+			data[label] = r.Data
+		}
+		e := skeleton.Event{Label: label, To: r.To - 1}
+		if network.IsDoor(&e) && (label.Kind == model.Close || network.ListensAgain(listens[c], r.Address)) {
+			e.To = skeleton.Everybody // as in an environment
+		}
+		if label.Kind == model.Listen {
+			listens[c] = append(listens[c], r.Address)
+		}
+		e.Component, e.N = c, len(g[c].Events)+1
+		if e.N > 1 {
+			e.Past = []skeleton.Name{{Component: c, N: e.N - 1}}
+		}
+		if label.Kind == model.Pass {
+			e.Tick = 1 + network.Ticks(g[c].Events)
+		}
+		if r.From > 0 {
+			e.From = names[r.From-1]
+			e.Got = g[e.From.Component].Events[e.From.N-1].Label
+		}
+		names[i] = e.Name
+		g[c].Events = append(g[c].Events, e)
+	}
+	return g, data
+}
+
+// Partition is a partition as a file has it; nil: there is none.
+func Partition(p *network.Partition) *report.NodesPartition {
+	if p == nil {
+		return nil
+	}
+	r := &report.NodesPartition{From: p.From, Until: p.Until}
+	for _, l := range p.Links {
+		r.Links = append(r.Links, [2]int{l[0] + 1, l[1] + 1})
+	}
+	return r
+}
+
+// PartitionOf is the inverse of Partition.
+func PartitionOf(r *report.NodesPartition) *network.Partition {
+	if r == nil {
+		return nil
+	}
+	p := &network.Partition{From: r.From, Until: r.Until}
+	for _, l := range r.Links {
+		p.Links = append(p.Links, [2]int{l[0] - 1, l[1] - 1})
+	}
+	return p
+}

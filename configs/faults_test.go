@@ -1,0 +1,44 @@
+package configs
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFaultsOfNodes: what is said of partitions and crashes is said again of the effective
+// configuration. A number is that of crashes, and of faults of the network if any are named.
+func TestFaultsOfNodes(t *testing.T) {
+	for list, want := range map[string]struct {
+		faults, limit int
+		crashing      []int
+	}{
+		"2,crash":                         {0, 2, []int{0, 1}},
+		"1,partition,crash=b":             {0, 1, []int{1}},
+		"3,reset,partition=a:b,crash=a":   {3, 3, []int{0}},
+		"1,partition":                     {},
+		"0,partition,crash":               {},
+		"2,reset,end,crash=a,crash=b":     {2, 2, []int{0, 1}},
+		"1,partition=a,partition=b,crash": {0, 1, []int{0, 1}},
+	} {
+		f, err := ParseFaults(list)
+		if err != nil {
+			t.Errorf("%s: %v", list, err)
+			continue
+		}
+		c := Config{Others: Others{Nodes: []Node{{Name: "a"}, {Name: "b"}}}}
+		c.SetFaults(f)
+		if c.World.Faults != want.faults || c.CrashLimit != want.limit ||
+			!cmp.Equal(c.Crashing(), want.crashing) {
+			t.Errorf("%s: %d faults, %d crashes of %v; want %+v", list, c.World.Faults, c.CrashLimit,
+				c.Crashing(), want)
+		}
+		if want.limit == 0 {
+			continue
+		}
+		again, err := ParseFaults(faultsOf(c))
+		if diff := cmp.Diff(f, again); err != nil || diff != "" {
+			t.Errorf("%s is %s: %v (-want +got):\n%s", list, faultsOf(c), err, diff)
+		}
+	}
+}
