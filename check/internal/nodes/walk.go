@@ -31,13 +31,23 @@ type walk struct {
 	stays float64
 	now   time.Duration
 	ticks int
-	// cut: the network is parted, in the epoch in which that begins, which is at the time parted.
+	// events is how many there were. cutAt is when the network is parted; nil: it is not, or was.
+	// cut says that it was, and parted at which time.
+	events int
+	cutAt  *cut
 	cut    bool
 	parted time.Duration
 	// rests: nobody can go on any more, so each node is told to end. over is why the walk ends
 	// before that; empty: it does not.
 	rests bool
 	over  string
+}
+
+// cut is a partition that is still to come: after so many events of all nodes. So it is more likely
+// where much happens than where nodes only wait. It lasts for so many advances of the clock.
+type cut struct {
+	links          [][2]int
+	events, length int
 }
 
 // member is a node in a walk. It implements sut.Peers.
@@ -82,7 +92,7 @@ const maxWalkTicks = 10_000
 // long, in which little else happens than that nodes try again.
 const longestParted = 30 * time.Second
 
-// newWalk is a walk of the nodes in which the network is parted as the net says.
+// newWalk is a walk of the nodes.
 func newWalk(net *network.Nodes, random *rand.Rand) *walk {
 	w := &walk{net: net, random: random, stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
 	for c := range net.Names {
@@ -127,9 +137,7 @@ func (w *walk) pass(m *member) {
 
 // next chooses who goes on; nil: all are gone. If nobody can, the clock advances, or the walk ends.
 func (w *walk) next(now *member) *member {
-	// The moment within the epoch is at random. What has been sent by then may still come: it is
-	// held only as far as it is sent later.
-	if p := w.net.Parted; p != nil && w.ticks == p.From && !w.cut && w.random.IntN(16) == 0 {
+	if w.cutAt != nil && w.events >= w.cutAt.events {
 		w.part()
 	}
 	// A timer that is late waits until nobody else does anything at its time.
@@ -163,9 +171,11 @@ func (w *walk) next(now *member) *member {
 	return w.next(now)
 }
 
-// part has nothing get through from now on. Connects that are made now wait.
+// part has nothing get through between some nodes from now on. What was sent before may still come.
+// Connects that are made now wait.
 func (w *walk) part() {
-	w.cut = true
+	w.net.Parted = &network.Partition{Links: w.cutAt.links, From: w.ticks, Until: w.ticks + w.cutAt.length}
+	w.cut, w.parted, w.cutAt = true, w.now, nil
 	for _, m := range w.members {
 		m.hold.Connects = m.tried
 	}
@@ -193,9 +203,7 @@ func (w *walk) advance() {
 	}
 	// All nodes wait, so all of them take part, whoever's timer it is.
 	w.now, w.ticks = first, w.ticks+1
-	if p := w.net.Parted; p != nil && w.ticks == p.From {
-		w.parted = w.now
-	} else if p != nil && w.ticks > p.From && w.ticks < p.Until && w.now-w.parted >= longestParted {
+	if p := w.net.Parted; p != nil && w.ticks < p.Until && w.now-w.parted >= longestParted {
 		p.Until = w.ticks
 	}
 	for _, m := range w.members {
@@ -214,6 +222,7 @@ func (w *walk) advance() {
 // do not know of.
 func (w *walk) tell(m *member) {
 	for ; m.told < len(m.made); m.told++ {
+		w.events++
 		e := m.made[m.told]
 		d := network.Did(&e)
 		for _, other := range w.members {

@@ -36,6 +36,7 @@ type walked struct {
 	Inputs  []int // the most inputs of each, and those that are about its disk
 	Disks   []int
 	Ticks   int    // how often the clock has advanced, at most
+	Events  int    // how many there were in a walk, at most
 	Cut     string // that executions of a node were cut off
 }
 
@@ -91,8 +92,8 @@ func (x *walks) save(last bool) {
 func (x *walks) one(random *rand.Rand) error {
 	net := *x.net
 	net.Ordered, net.Data = ordered(len(net.Names)), map[network.Event][]byte{}
-	net.Parted = x.parted(random)
 	w := newWalk(&net, random)
+	w.cutAt = x.parted(random)
 	t := taken{walk: w, ends: make([]ended, len(w.members))}
 	for c, m := range w.members {
 		t.schedules = append(t.schedules, x.schedule(c, random))
@@ -110,7 +111,7 @@ func (x *walks) one(random *rand.Rand) error {
 		}
 		return over
 	})
-	x.Ticks = max(x.Ticks, w.ticks)
+	x.Ticks, x.Events = max(x.Ticks, w.ticks), max(x.Events, w.events)
 	if err := x.interrupted(); err != nil {
 		return err
 	}
@@ -191,16 +192,15 @@ func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err erro
 // isStuck says whether an end is a violation only if no other node goes on.
 func isStuck(o model.Outcome) bool { return o == model.Deadlock || o == model.Livelock }
 
-// parted chooses when the network is parted, if it may be at all: at a time that walks have come
+// parted chooses when the network is parted, if it may be at all: at an event that walks have come
 // to, and for a time that may be short or long.
-func (x *walks) parted(random *rand.Rand) *network.Partition {
+func (x *walks) parted(random *rand.Rand) *cut {
 	links := x.config.Partitions
 	if len(links) == 0 || random.IntN(4) == 0 {
 		return nil
 	}
-	from := random.IntN(x.Ticks + 1)
-	until := from + 1 + random.IntN(1+random.IntN(x.Ticks+1))
-	return &network.Partition{Links: links[random.IntN(len(links))], From: from, Until: until}
+	return &cut{links[random.IntN(len(links))], random.IntN(x.Events + 1),
+		1 + random.IntN(1+random.IntN(x.Ticks+1))}
 }
 
 // crashes chooses when a node crashes: at an input of those that walks have come to. Half of the
