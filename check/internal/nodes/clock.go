@@ -52,7 +52,8 @@ func (n *environment) pass(most time.Duration, a *model.Answer) {
 	n.forced = true
 	n.deliver(&a.Reaction)
 	n.forced = false
-	if !a.Shows() {
+	// In the replay of a walk each reset comes when it is recorded (breaksNext).
+	if !a.Shows() && n.pace == nil {
 		n.breakAll(&a.Reaction)
 	}
 	if a.Shows() {
