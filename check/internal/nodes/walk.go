@@ -423,7 +423,8 @@ func (m *member) look() {
 // note notes when things have come: at the present moment, or one before it.
 func (m *member) note(before int) {
 	for i := range m.arrivals {
-		if name := m.arrivals[i].Send.Name; m.done[i] && m.timing[name] == 0 {
+		// A close that aborts does not come: the reset does.
+		if name := m.arrivals[i].Send.Name; m.done[i] && m.timing[name] == 0 && !m.aborted[name] {
 			m.timing[name] = m.moment() - before
 		}
 	}

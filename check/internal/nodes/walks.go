@@ -264,7 +264,8 @@ func (x *walks) judge(t *taken) error {
 		if err := x.record(v, p, raceOf(e.log)); err != nil {
 			return err
 		}
-		if v.signature != "" && x.known[v.signature] {
+		// Without a signature it was not run again in time: it may be one that is known.
+		if x.known[v.signature] || v.signature == "" && len(x.told) > 0 {
 			continue
 		}
 		x.known[v.signature] = true
@@ -301,6 +302,9 @@ func raceOf(log *sut.Log) *sut.MemoryAccess {
 func (x *walks) record(v *Violation, p *player, race *sut.MemoryAccess) error {
 	all, parted, err := p.run()
 	switch {
+	case x.ctx.Err() != nil:
+		v.Unrecorded = notInTime
+		return nil
 	case err != nil:
 		return err
 	case parted != nil:
@@ -308,7 +312,11 @@ func (x *walks) record(v *Violation, p *player, race *sut.MemoryAccess) error {
 	case all[p.judged].outcome != v.Outcome:
 		v.Unrecorded = fmt.Sprintf("run again, node %s ended with %q", v.Node, all[p.judged].Outcome)
 	}
-	if v.Counterexample, v.signature, err = p.show(race); err != nil || v.Unrecorded != "" {
+	if v.Counterexample, v.signature, err = p.show(race); x.ctx.Err() != nil {
+		v.Unrecorded = notInTime
+		return nil
+	}
+	if err != nil || v.Unrecorded != "" {
 		return err
 	}
 	v.Recording = recorder{x.explorer}.recording(p, all)

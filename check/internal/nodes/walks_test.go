@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -101,6 +102,54 @@ func TestCrashAnywhere(t *testing.T) {
 		if len(r.Violations) != 2 {
 			t.Errorf("seed %d: %d of 2 nodes were in their last life: %s", seed, len(r.Violations), r.Reason)
 		}
+	}
+}
+
+// TestWalksOfAborts: resets come in the replay of a walk when they came in it, also where the network
+// is parted, nodes crash, and several come at once.
+func TestWalksOfAborts(t *testing.T) {
+	program := build(t, "./testdata/aborts")
+	node := Node{Package: "./testdata/aborts", Program: program}
+	list := []Node{node, node, node}
+	list[0].Name, list[0].Listen = "server", "127.0.0.1:7000"
+	list[1].Name, list[1].Args = "one", []string{"client"}
+	list[2].Name, list[2].Args = "two", []string{"client"}
+	for seed := range uint64(40) {
+		r, err := Run(t.Context(), Config{Nodes: list, Partitions: [][][2]int{{{0, 1}, {0, 2}}, {{0, 1}}},
+			Crashes: []int{0, 1, 2}, CrashLimit: 2, Executions: 600,
+			Walks: &pick.Walks{Seed: seed, Picks: allPicks}})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if v := r.Violation(); v == nil || v.Recording == nil {
+			t.Errorf("seed %d: %v, %s: %+v", seed, r.Verdict, r.Reason, v)
+		}
+	}
+}
+
+// expiring is over at the third time that it is asked since it was told of a new walk: when a
+// violation was found, and is to be run again.
+type expiring struct {
+	context.Context
+	asked int
+}
+
+func (c *expiring) Err() error {
+	if c.asked++; c.asked > 2 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestWalkNotInTime: a violation counts if the time is up before it is run again.
+func TestWalkNotInTime(t *testing.T) {
+	ctx := &expiring{Context: t.Context()}
+	r, err := Run(ctx, Config{Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client", "client"),
+		Violations: 2, Walks: &pick.Walks{Seed: 1, Picks: allPicks},
+		Save: func(func() ([]byte, error), bool) { ctx.asked = 0 }})
+	if err != nil || r.Verdict != model.Violated || len(r.Violations) != 1 ||
+		r.Violations[0].Unrecorded != notInTime {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 
