@@ -202,7 +202,7 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 	run.Assumptions.Preemptible = slices.Compact(run.Assumptions.Preemptible)
 	switch found.Verdict {
 	case model.Violated:
-		if run.Reason != "" {
+		if run.Reason != "" && c.Walks == nil { // one that was made at random is possible
 			run.Details = append(run.Details, run.Reason+": see whether this order is possible")
 		}
 		run.Reason = "a violation was found"
