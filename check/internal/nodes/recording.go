@@ -14,9 +14,6 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// notInTime is why a violation that was found was not run again.
-const notInTime = "the time limit was reached before"
-
 // recorder makes violations of what an explorer has found: it runs all nodes together. What was
 // found counts in any case. That it cannot be run again is said of it.
 type recorder struct{ *explorer }
@@ -62,7 +59,7 @@ func (x recorder) tell() error {
 			return x.ctx.Err()
 		}
 		if errors.Is(err, errEnough) || x.ctx.Err() != nil {
-			err = errors.New(notInTime)
+			err = errors.New(told.NotInTime)
 		}
 		if order := (errOrder{}); errors.As(err, &order) {
 			again = err

@@ -90,8 +90,8 @@ func resettingScripts(r *rand.Rand) (scripts []string) {
 	return scripts
 }
 
-// TestResetWaitsForItsMoment: in the replay of a walk no reset comes that is not recorded, also where
-// the node can do nothing but wait.
+// TestResetWaitsForItsMoment: in the replay of a walk no reset comes that is not recorded, also
+// where the node can do nothing but wait.
 func TestResetWaitsForItsMoment(t *testing.T) {
 	net := &network.Nodes{Names: []string{"a", "b"}, Ordered: ordered(2), Data: map[network.Event][]byte{}}
 	closed := skeleton.Event{Label: network.Event{Kind: model.Close, Conn: "b#1"}, To: 0}

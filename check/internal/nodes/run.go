@@ -24,10 +24,6 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, errors.New("crashes of nodes are only explored at random: add --search random, or " +
 			"leave crash out of faults")
 	}
-	if c.Walks != nil && c.Delays != nil {
-		return nil, errors.New("delays are not counted in executions at random: leave out the bound on " +
-			"delays, or --search")
-	}
 	if c.Walks != nil {
 		explore = (&walks{explorer: x}).explore
 	} else if c.Resume != nil {

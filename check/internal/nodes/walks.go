@@ -264,8 +264,7 @@ func (x *walks) judge(t *taken) error {
 		if err := x.record(v, p, raceOf(e.log)); err != nil {
 			return err
 		}
-		// Without a signature it was not run again in time: it may be one that is known.
-		if x.known[v.signature] || v.signature == "" && len(x.told) > 0 {
+		if x.known[v.signature] || v.signature == "" && len(x.told) > 0 { // it may be known
 			continue
 		}
 		x.known[v.signature] = true
@@ -303,7 +302,7 @@ func (x *walks) record(v *Violation, p *player, race *sut.MemoryAccess) error {
 	all, parted, err := p.run()
 	switch {
 	case x.ctx.Err() != nil:
-		v.Unrecorded = notInTime
+		v.Unrecorded = told.NotInTime
 		return nil
 	case err != nil:
 		return err
@@ -312,9 +311,8 @@ func (x *walks) record(v *Violation, p *player, race *sut.MemoryAccess) error {
 	case all[p.judged].outcome != v.Outcome:
 		v.Unrecorded = fmt.Sprintf("run again, node %s ended with %q", v.Node, all[p.judged].Outcome)
 	}
-	if v.Counterexample, v.signature, err = p.show(race); x.ctx.Err() != nil {
-		v.Unrecorded = notInTime
-		return nil
+	if v.Counterexample, v.signature, err = p.show(race); err != nil && x.ctx.Err() != nil {
+		v.Unrecorded, err = told.NotInTime, nil
 	}
 	if err != nil || v.Unrecorded != "" {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -105,8 +106,8 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// TestWalksOfAborts: resets come in the replay of a walk when they came in it, also where the network
-// is parted, nodes crash, and several come at once.
+// TestWalksOfAborts: resets come in the replay of a walk when they came in it, also where the
+// network is parted, nodes crash, and several come at once.
 func TestWalksOfAborts(t *testing.T) {
 	program := build(t, "./testdata/aborts")
 	node := Node{Package: "./testdata/aborts", Program: program}
@@ -148,7 +149,7 @@ func TestWalkNotInTime(t *testing.T) {
 		Violations: 2, Walks: &pick.Walks{Seed: 1, Picks: allPicks},
 		Save: func(func() ([]byte, error), bool) { ctx.asked = 0 }})
 	if err != nil || r.Verdict != model.Violated || len(r.Violations) != 1 ||
-		r.Violations[0].Unrecorded != notInTime {
+		r.Violations[0].Unrecorded != told.NotInTime {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

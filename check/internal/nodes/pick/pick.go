@@ -4,7 +4,10 @@
 // node has one of several ways in an execution, and another one in the next.
 package pick
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Walks says that executions of all nodes together are picked at random, and how.
 type Walks struct {
@@ -29,11 +32,19 @@ const (
 	ByOperation
 )
 
-// Of are those that a search asks for, by its name; nil: it asks for none.
-func Of(search string, seed uint64) (*Walks, error) {
+// Of are those that a search asks for, by its name; nil: it asks for none. A bound on delays is
+// none that walks keep.
+func Of(search string, seed uint64, delays *int) (*Walks, error) {
 	switch search {
 	case "", "auto", "dpor":
 		return nil, nil
+	case "random", "pct", "pos":
+		if delays != nil {
+			return nil, errors.New("delays are not counted in executions at random: leave out the bound on " +
+				"delays, or --search")
+		}
+	}
+	switch search {
 	case "random":
 		return &Walks{Seed: seed, Picks: []Pick{Uniformly, ByPriority, ByOperation}}, nil
 	case "pct":

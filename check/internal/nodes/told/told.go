@@ -16,6 +16,9 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
+// NotInTime is why a violation that was found was not run again.
+const NotInTime = "the time limit was reached before"
+
 // Steps are the events of all nodes, in an order that is possible. An advance of the clock is one
 // step.
 func Steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
