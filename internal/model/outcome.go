@@ -50,6 +50,9 @@ func (o Outcome) Violation() bool {
 	return false
 }
 
+// Stuck reports whether it is a violation only if nobody else has the program go on.
+func (o Outcome) Stuck() bool { return o == Deadlock || o == Livelock }
+
 // Verdict is what a search found out about a program.
 type Verdict uint8
 

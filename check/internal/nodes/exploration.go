@@ -115,23 +115,19 @@ func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome
 	if !outcome.Violation() {
 		return
 	}
-	f := &finding{item: item, outcome: outcome, choices: choicesOf(log.Events)}
-	if first := log.Race.First(); first != nil {
-		race := *first // the log is valid until the next execution
-		f.race = &race
-	}
+	f := &finding{item: item, outcome: outcome, choices: choicesOf(log.Events), race: raceOf(log)}
 	// Executions that show the same are one violation. A deadlock may not be one, so it may come
 	// again with another item.
 	program := x.config.Nodes[item.Component].Program
 	key := x.net.Names[item.Component] + "\n" + narrate.SignatureOf(program, log).Key
-	if f.isStuck() {
+	if f.outcome.Stuck() {
 		key += item.Key
 	}
 	if x.known[key] {
 		return
 	}
 	x.known[key] = true
-	if f.isStuck() {
+	if f.outcome.Stuck() {
 		x.stuck[item.Key] = append(x.stuck[item.Key], f)
 		return
 	}
@@ -165,4 +161,14 @@ func (x *explorer) confirm() error {
 		}
 	}
 	return nil
+}
+
+// raceOf is the earlier access of the data race of a log; nil: it has none.
+func raceOf(log *sut.Log) *sut.MemoryAccess {
+	first := log.Race.First()
+	if first == nil {
+		return nil
+	}
+	race := *first // the log is valid until the next execution
+	return &race
 }

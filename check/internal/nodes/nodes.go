@@ -148,9 +148,6 @@ type finding struct {
 	race    *sut.MemoryAccess // the earlier access of a data race
 }
 
-// isStuck says whether it is one only if no other node goes on.
-func (f *finding) isStuck() bool { return f.outcome == model.Deadlock || f.outcome == model.Livelock }
-
 // newExplorer begins a check. It is to be closed, unless there is an error.
 func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),

@@ -164,12 +164,7 @@ func (p *player) play(node int, b *baton) Played {
 	if log.Outcome != sut.Diverged {
 		err = nil // an end that is none for a search, such as a refusal, is told as it is
 	}
-	var race *sut.MemoryAccess
-	if first := log.Race.First(); first != nil {
-		copied := *first // the log is valid until the next run
-		race = &copied
-	}
-	played.Outcome, played.outcome, played.race, played.err = log.Outcome, outcome, race, err
+	played.Outcome, played.outcome, played.race, played.err = log.Outcome, outcome, raceOf(log), err
 	played.Message = log.Message
 	return played
 }

@@ -147,7 +147,7 @@ func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, error) {
 	for c := range g {
 		k := found
 		if c != node {
-			if k, err = x.realise(c, g, f.isStuck()); err != nil {
+			if k, err = x.realise(c, g, f.outcome.Stuck()); err != nil {
 				return courses, err
 			}
 		}

@@ -389,8 +389,10 @@ func (m *member) look() {
 		ticks++
 		after = []skeleton.Name{{Component: m.node, N: len(m.made) + 1}}
 	} else if ticks > 0 {
-		last := func(e skeleton.Event) bool { return e.Tick == ticks }
-		after = []skeleton.Name{m.made[slices.IndexFunc(m.made, last)].Name}
+		i := len(m.made) - 1
+		for ; m.made[i].Tick != ticks; i-- {
+		}
+		after = []skeleton.Name{m.made[i].Name}
 	}
 	type coming struct {
 		skeleton.Arrival

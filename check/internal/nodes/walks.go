@@ -47,7 +47,11 @@ func (x *walks) explore() error {
 	n := len(x.config.Nodes)
 	x.Lengths, x.Inputs, x.Disks = make([]int, n), make([]int, n), make([]int, n)
 	if x.config.Resume != nil {
-		if err := json.Unmarshal(x.config.Resume, &x.walked); err != nil {
+		err := json.Unmarshal(x.config.Resume, &x.walked)
+		if err == nil && (len(x.Lengths) != n || len(x.Inputs) != n || len(x.Disks) != n) {
+			err = fmt.Errorf("they are not of %d nodes", n)
+		}
+		if err != nil {
 			return fmt.Errorf("the walks that were saved cannot be read: %w: check the nodes from the "+
 				"beginning", err)
 		}
@@ -64,12 +68,16 @@ func (x *walks) explore() error {
 			x.Walks++
 			err = x.one(rand.New(rand.NewPCG(x.config.Walks.Seed, x.Walks)))
 		}
-		if errors.Is(err, errEnough) {
+		switch {
+		case errors.Is(err, errEnough):
 			x.save(true)
-			break
+		case err != nil && len(x.told) > 0: // what was found counts more
+			x.unknown = err.Error()
+		case err != nil:
+			return err
 		}
 		if err != nil {
-			return err
+			break
 		}
 	}
 	// Whoever reads this wants to know that a greater bound may show more.
@@ -111,6 +119,9 @@ func (x *walks) one(random *rand.Rand) error {
 		}
 		return over
 	})
+	if w.ticks == maxWalkTicks {
+		x.Cut = cmp.Or(x.Cut, w.over)
+	}
 	x.Ticks, x.Events = max(x.Ticks, w.ticks), max(x.Events, w.events)
 	if err := x.interrupted(); err != nil {
 		return err
@@ -182,15 +193,12 @@ func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err erro
 	default:
 		m.look()
 		m.end(log)
-		if outcome.Violation() && !isStuck(outcome) {
+		if outcome.Violation() && !outcome.Stuck() {
 			return "another node has a violation", nil
 		}
 	}
 	return "", nil
 }
-
-// isStuck says whether an end is a violation only if no other node goes on.
-func isStuck(o model.Outcome) bool { return o == model.Deadlock || o == model.Livelock }
 
 // parted chooses when the network is parted, if it may be at all: at an event that walks have come
 // to, and for a time that may be short or long.
@@ -246,7 +254,7 @@ func (x *walks) judge(t *taken) error {
 		if m.stopped || !x.judges(t, g, e.outcome) {
 			continue
 		}
-		if isStuck(e.outcome) {
+		if e.outcome.Stuck() {
 			if err := network.NeverListens(x.net, g); err != nil {
 				return err
 			}
@@ -277,23 +285,13 @@ func (x *walks) judge(t *taken) error {
 // judges looks at how a node has ended: a node that others keep from going on is no violation while
 // they may still go on. It notes an outcome, and says whether it is a violation.
 func (x *walks) judges(t *taken, g skeleton.Global, o model.Outcome) bool {
-	if isStuck(o) && (!t.rests || !t.net.IsWhole(g)) {
+	if o.Stuck() && (!t.rests || !t.net.IsWhole(g)) {
 		return false
 	}
 	if !slices.Contains(x.result.Outcomes, o.String()) {
 		x.result.Outcomes = append(x.result.Outcomes, o.String())
 	}
 	return o.Violation()
-}
-
-// raceOf is the earlier access of the data race of a log; nil: it has none.
-func raceOf(log *sut.Log) *sut.MemoryAccess {
-	first := log.Race.First()
-	if first == nil {
-		return nil
-	}
-	race := *first // the log is valid until the next execution
-	return &race
 }
 
 // record runs a walk again, with all nodes together, and fills in what people want to see of its

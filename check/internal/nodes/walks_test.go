@@ -178,8 +178,10 @@ func TestWalksGoOn(t *testing.T) {
 	if err != nil || r.Runs != 60 || string(rest) != string(all) {
 		t.Errorf("%+v, %v\n%s\n%s", r, err, rest, all)
 	}
-	if _, err := Run(t.Context(), config(60, []byte("no state"), &rest)); err == nil {
-		t.Error("what is no state is taken for one")
+	for _, state := range []string{"no state", "null", "{}", `{"Lengths":[1],"Inputs":[1],"Disks":[1]}`} {
+		if _, err := Run(t.Context(), config(60, []byte(state), &rest)); err == nil {
+			t.Errorf("%q is no state, and is taken for one", state)
+		}
 	}
 }
 
