@@ -45,8 +45,9 @@ type walked struct {
 // number, and what earlier ones have come to: that is what is saved.
 func (x *walks) explore() error {
 	n := len(x.config.Nodes)
-	x.Lengths, x.Inputs, x.Disks = make([]int, n), make([]int, n), make([]int, n)
-	if x.config.Resume != nil {
+	if x.config.Resume == nil {
+		x.Lengths, x.Inputs, x.Disks = make([]int, n), make([]int, n), make([]int, n)
+	} else {
 		err := json.Unmarshal(x.config.Resume, &x.walked)
 		if err == nil && (len(x.Lengths) != n || len(x.Inputs) != n || len(x.Disks) != n) {
 			err = fmt.Errorf("they are not of %d nodes", n)
