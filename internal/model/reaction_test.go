@@ -113,7 +113,9 @@ func TestStrings(t *testing.T) {
 		{Input{Kind: Send, Data: []byte("a\x00")}.String(), `send 0 "a\x00"`},
 		{Input{Kind: Send, Data: []byte(long)}.String(), `send 0 "` + long[:40] + `"... (100 bytes)`},
 		{Input{Kind: Shutdown, Conn: 1}.String(), "shutdown 1"},
-		{Input{Kind: 11, Conn: 1}.String(), "Kind(11) 1"},
+		{Input{Kind: Disk, Operation: "sync /a"}.String(), "disk sync /a"},
+		{Crashed.String() + " " + Restarted.String() + " " + Broken.String(), "crash restart reset"},
+		{Input{Kind: 99, Conn: 1}.String(), "Kind(99) 1"},
 		{Input{Kind: Receive, Conn: 1, Data: []byte("b")}.String(), `receive 1 "b"`},
 		{Input{Kind: Accept, Conn: 1}.String(), "accept 1"},
 		{Kind(0).String(), "Kind(0)"},
@@ -195,7 +197,7 @@ func TestAnswersDiffer(t *testing.T) {
 	full := func() Answer {
 		return Answer{Reaction: Reaction{Refused: 1, Opened: []int{1}, Deliveries: []Delivery{{Conn: 1}},
 			Ended: []Ending{{Peer: 1}}, Time: Time{Passed: 1}}, Conn: 1, First: 1, Clients: 1, Again: true,
-			Touched: []Touch{{Object: 1}}, Failure: "1"}
+			Touched: []Touch{{Object: 1}}, Failure: "1", Crash: &Crash{Lost: 1}}
 	}
 	if !full().Equal(full()) {
 		t.Error("an answer differs from itself")
