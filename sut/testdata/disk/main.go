@@ -108,8 +108,8 @@ var operations = map[string]func(w []string){
 	"chmod":    func(w []string) { os.Chmod(w[0], fs.FileMode(number(w[1]))) },
 	"sync":     func(w []string) { opened(w[0], os.O_RDONLY, func(f *os.File) { f.Sync() }) },
 	"syncall":  func([]string) { syscall.Sync() },
-	"sleep": func(w []string) { time.Sleep(time.Duration(number(w[0])) * time.Second) },
-	"touch": func(w []string) { at := time.Unix(int64(number(w[1])), 0); os.Chtimes(w[0], at, at) },
+	"sleep":    func(w []string) { time.Sleep(time.Duration(number(w[0])) * time.Second) },
+	"touch":    func(w []string) { at := time.Unix(int64(number(w[1])), 0); os.Chtimes(w[0], at, at) },
 	"time": func(w []string) {
 		if info, err := os.Stat(w[0]); err == nil {
 			fmt.Println(w[0], info.ModTime().Unix())
