@@ -27,7 +27,8 @@ import (
 //	{"event":{"node":1,"kind":"accept","conn":"client#1","from":2}}
 //	{"sha256":"2c26b46b..."}
 //
-// Choices are those of the node above them. If the network is parted, the first line says when:
+// Choices are those of the node above them. After a line such as {"again":7} they are those of its
+// next life. If the network is parted, the first line says when:
 //
 //	"partition":{"links":[[1,2]],"from":0,"until":2}
 type NodesRecording struct {
@@ -94,6 +95,8 @@ type NodeEvent struct {
 	// Aborts says, of a close, that the network was parted, and something had come before that
 	// which was not read.
 	Aborts bool `json:"aborts,omitempty"`
+	// Lost is how many changes of the disk a crash loses at most: the last that are not durable.
+	Lost int `json:"lost,omitempty"`
 	// Time is what the common clock shows when it has advanced, and Own says that a timer of the
 	// node itself is due then.
 	Time time.Duration `json:"time,omitempty"`
@@ -272,9 +275,11 @@ func (r *NodesRecording) validate() error {
 			return fmt.Errorf("node %d has the name %q: want one of its own", i+1, n.Name)
 		}
 		names[n.Name] = true
-		one := Recording{Program: n.Program, Schedule: n.Schedule, Expect: n.Expectation}
-		if err := one.validateFile(); err != nil {
-			return fmt.Errorf("node %s: %w", n.Name, err)
+		for _, life := range append([]NodeLife{{Schedule: n.Schedule}}, n.Later...) {
+			one := Recording{Program: n.Program, Schedule: life.Schedule, Expect: n.Expectation}
+			if err := one.validateFile(); err != nil {
+				return fmt.Errorf("node %s: %w", n.Name, err)
+			}
 		}
 	}
 	if err := r.Partition.validate(len(r.Nodes)); err != nil {
@@ -283,6 +288,38 @@ func (r *NodesRecording) validate() error {
 	for i := range r.Events {
 		if err := r.validateEvent(i); err != nil {
 			return fmt.Errorf("event %d: %w", i+1, err)
+		}
+	}
+	return r.validateLives()
+}
+
+// validateLives checks that nodes crash and run again in turns, and have a schedule for each life.
+func (r *NodesRecording) validateLives() error {
+	down, restarts := make([]bool, len(r.Nodes)), make([]int, len(r.Nodes))
+	for i := range r.Events {
+		e := &r.Events[i]
+		n := e.Node - 1
+		switch e.Kind {
+		case "crash", "restart":
+			if down[n] == (e.Kind == "crash") {
+				return fmt.Errorf("event %d: %s of node %d, want a crash and a restart in turns", i+1, e.Kind,
+					e.Node)
+			}
+			if down[n] = !down[n]; !down[n] {
+				restarts[n]++
+			}
+		case "close", "pass": // what it had open is closed
+		default:
+			if down[n] {
+				return fmt.Errorf("event %d: %s of node %d, which has crashed: want a restart before", i+1,
+					e.Kind, e.Node)
+			}
+		}
+	}
+	for n := range r.Nodes {
+		if lives := len(r.Nodes[n].Later); lives != restarts[n] {
+			return fmt.Errorf("node %s runs again %s, and has %s for that: want as many", r.Nodes[n].Name,
+				textutil.CountOf(restarts[n], "time"), textutil.CountOf(lives, "schedule"))
 		}
 	}
 	return nil
@@ -325,6 +362,11 @@ func (r *NodesRecording) validateEvent(i int) error {
 	if len(e.Data) > 0 && e.Kind != "send" || e.Kind == "pass" && e.Time == 0 {
 		return fmt.Errorf("%s with %d bytes at %v: only send has some, and pass has a time", e.Kind,
 			len(e.Data), e.Time)
+	}
+	if (e.Kind == "crash" || e.Kind == "restart" || e.Kind == "pass") && e.To > 0 || e.Lost < 0 ||
+		e.Lost > 0 && e.Kind != "crash" {
+		return fmt.Errorf("%s to node %d, which loses %d changes: nobody receives it, and only a crash "+
+			"loses some", e.Kind, e.To, e.Lost)
 	}
 	if e.Failed && e.Kind != "close" && e.Kind != "connect" {
 		return fmt.Errorf("%s that the network does: only a close or a connect can be that", e.Kind)

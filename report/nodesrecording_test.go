@@ -13,25 +13,29 @@ import (
 
 // exampleOfNodes has every kind of event, and every field.
 func exampleOfNodes() *NodesRecording {
-	node := func(name, listen string) NodeRecording {
-		return NodeRecording{NodeHeader{Name: name, Listen: listen, Program: Program{Package: "./" + name,
-			GoVersion: "go1.26.0", Build: "c0ffee"},
+	node := func(name, listen string, later ...NodeLife) NodeRecording {
+		return NodeRecording{NodeHeader{Name: name, Listen: listen, Draws: 5, Program: Program{
+			Package: "./" + name, GoVersion: "go1.26.0", Build: "c0ffee"},
 			Expectation: Expectation{Outcome: "panic", EventLog: "9f86d081"}}, []Chosen{{Goroutine: 1}},
-			[]NodeLife{{Draws: 7, Schedule: []Chosen{{Goroutine: 1}}}, {}}}
+			later}
 	}
-	return &NodesRecording{Directory: "/src", Violated: 1,
-		Nodes: []NodeRecording{node("server", "127.0.0.1:1"), node("client", "")},
+	return &NodesRecording{Directory: "/src", Violated: 1, Walk: true,
+		Nodes: []NodeRecording{node("server", "127.0.0.1:1"),
+			node("client", "", NodeLife{Draws: 7, Schedule: []Chosen{{Goroutine: 1}}}, NodeLife{})},
 		Events: []NodeEvent{
 			{Node: 1, Kind: "listen", Address: "127.0.0.1:1"},
 			{Node: 2, Kind: "connect", Conn: "client#1", Address: "127.0.0.1:1", To: 1},
 			{Node: 1, Kind: "accept", Conn: "client#1", From: 2},
-			{Node: 2, Kind: "send", Conn: "client#1", Data: []byte{0, 0xff}, To: 1},
+			{Node: 2, Kind: "send", Conn: "client#1", Data: []byte{0, 0xff}, To: 1, Comes: 4},
 			{Node: 2, Kind: "shutdown", Conn: "client#1", To: 1},
 			{Node: 1, Kind: "receive", Conn: "client#1", Taken: 2, From: 4},
 			{Node: 1, Kind: "receive", Conn: "client#1", End: true, From: 5},
 			{Node: 1, Kind: "pass", Time: 1e9, Own: true}, {Node: 2, Kind: "pass", Time: 1e9},
 			{Node: 1, Kind: "close", Conn: "client#1", To: 2},
 			{Node: 1, Kind: "close", Address: "127.0.0.1:1"},
+			{Node: 2, Kind: "crash", Lost: 2, Comes: 9}, {Node: 2, Kind: "restart"},
+			{Node: 2, Kind: "crash", Comes: 11}, {Node: 2, Kind: "pass", Time: 2e9},
+			{Node: 2, Kind: "restart"},
 		}}
 }
 
@@ -92,6 +96,23 @@ func TestWrongNodesAreRefused(t *testing.T) {
 		{"event 4: send of event 1", func(r *NodesRecording) { r.Events[3].From = 1 }},
 		{"event 5: shutdown with 1 bytes", func(r *NodesRecording) { r.Events[4].Data = []byte("x") }},
 		{"event 6: of event 4, with -1 bytes", func(r *NodesRecording) { r.Events[5].Taken = -1 }},
+		{"node client: choice 0: alternative -1", func(r *NodesRecording) {
+			r.Nodes[1].Later[0].Schedule[0].Choice = -1
+		}},
+		{"event 12: crash to node 1", func(r *NodesRecording) { r.Events[11].To = 1 }},
+		{"event 13: restart to node 0, which loses 1 changes", func(r *NodesRecording) {
+			r.Events[12].Lost = 1
+		}},
+		{"event 13: crash of node 2", func(r *NodesRecording) { r.Events[12].Kind = "crash" }},
+		{"event 12: restart of node 2", func(r *NodesRecording) {
+			r.Events[11] = NodeEvent{Node: 2, Kind: "restart"}
+		}},
+		{"event 15: listen of node 2, which has crashed", func(r *NodesRecording) {
+			r.Events[14] = NodeEvent{Node: 2, Kind: "listen", Address: "127.0.0.1:2"}
+		}},
+		{"node client runs again 2 times, and has 1 schedule", func(r *NodesRecording) {
+			r.Nodes[1].Later = r.Nodes[1].Later[1:]
+		}},
 		{"event 8: pass with 0 bytes at 0s", func(r *NodesRecording) { r.Events[7].Time = 0 }},
 	} {
 		r := exampleOfNodes()
@@ -146,6 +167,7 @@ func TestDamagedNodes(t *testing.T) {
 	const first = `{"tandem_recording":3,"violated":1}` + "\n"
 	for body, want := range map[string]string{
 		first + `{"choose":{"goroutine":"1","choice":0}}`: "line 2: a choice of no node",
+		first + `{"again":7}`:                             "line 2: no node runs again",
 		first + `{"expect":{}}`:                           `line 2: json: unknown field "expect"`,
 		first + "\n" + `{"event":{"node":9}}`:             "line 2: an empty line",
 		first + `{}`:                                      "line 2: want exactly one of node",

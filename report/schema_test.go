@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -129,6 +130,21 @@ func (c comparer) object(path string, typ reflect.Type, s *schema) {
 	for _, name := range s.Required {
 		if !known[name] {
 			c.Errorf("%s.%s is required, and never there", path, name)
+		}
+	}
+}
+
+// TestSchemaKinds: the schema has every kind of event that nodes have.
+func TestSchemaKinds(t *testing.T) {
+	text, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "What it does; pass is an advance of the clock")
+	list, _, _ := strings.Cut(after, "]")
+	for _, kind := range NodeEventKinds {
+		if !strings.Contains(list, strconv.Quote(kind)) {
+			t.Errorf("%s has no kind %s", schemaFile, kind)
 		}
 	}
 }

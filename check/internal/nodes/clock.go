@@ -81,21 +81,25 @@ func (n *environment) advance(due, most time.Duration, a *model.Answer) bool {
 	if due > 0 && due < next.Time || next.Own != (due == next.Time) {
 		return false
 	}
-	// Its own timers fire with the next step of the runtime. Others' time passes within this one.
+	n.takesPart(next, most, a)
+	return true
+}
+
+// takesPart answers a node that waits for a timer of its own, if it has one, which is due after
+// some time: the clock advances. Its own timers fire with the next step of the runtime. Others'
+// time passes within this one.
+func (n *environment) takesPart(next network.Event, most time.Duration, a *model.Answer) {
 	passed := next.Time - n.now
-	n.ticks++
-	n.make(skeleton.Event{Label: next, To: skeleton.Nobody, Tick: n.ticks})
-	n.now = next.Time
+	n.passes(next)
 	if next.Own {
 		// What is sent at this time by others may come before or after the timer fires. In a
 		// walk it is not known yet whether anything will be.
 		a.Time = model.Time{Passed: most, Tie: n.pace != nil || n.canArrive()}
 		n.armed = a.Time.Tie
-		return true
+		return
 	}
 	a.Time.Passed, a.Again = passed, true
 	n.deliver(&a.Reaction)
-	return true
 }
 
 // stop ends the execution: it has left the script, or comes no further. Nothing that it could do
@@ -262,7 +266,7 @@ func (n *environment) crashes() *model.Crash {
 		return nil
 	}
 	next := n.script[len(n.made)]
-	lost := network.Did(&next).Taken
+	lost := network.Did(&next).Lost
 	if network.Did(&next).Kind != model.Crashed || !n.pace.Breaks(next.Name, n.moment()) {
 		return nil
 	}
@@ -272,7 +276,7 @@ func (n *environment) crashes() *model.Crash {
 
 // crash notes that the node crashes, and loses so many operations on its disk.
 func (n *environment) crash(lost int) {
-	n.make(skeleton.Event{Label: network.Event{Kind: model.Crashed, Taken: lost}, To: skeleton.Nobody})
+	n.make(skeleton.Event{Label: network.Event{Kind: model.Crashed, Lost: lost}, To: skeleton.Nobody})
 }
 
 // restart notes that the node runs again, with the clock that all nodes have. All that it had open
@@ -300,7 +304,7 @@ func (n *environment) restarts() bool {
 	return false
 }
 
-// passes has a node take part in an advance of the clock that does not run.
+// passes has the node take part in an advance of the clock, whether it runs or not.
 func (n *environment) passes(tick network.Event) {
 	n.ticks++
 	n.make(skeleton.Event{Label: tick, To: skeleton.Nobody, Tick: n.ticks})

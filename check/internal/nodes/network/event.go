@@ -34,6 +34,8 @@ type Event struct {
 	// Aborts says, of a Close across a partition, that something had come before the network was
 	// parted and was not read: so it is a reset.
 	Aborts bool
+	// Lost is, of a Crashed, how many changes of the disk are lost at most.
+	Lost int
 	// Time is, of a Pass, what the common clock shows then. Own says that a timer of the node is
 	// due.
 	Time time.Duration
@@ -46,6 +48,9 @@ func (e Event) Key() string {
 		e.Unaccepted, e.Failed, e.Time, e.Own)
 	if e.Aborts {
 		key += " aborts"
+	}
+	if e.Lost > 0 {
+		key += fmt.Sprint(" loses ", e.Lost)
 	}
 	return key
 }

@@ -23,7 +23,8 @@ func Events(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
 		numbers[e.Name] = i + 1
 		list = append(list, report.NodeEvent{
 			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.Data[d],
-			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Time: d.Time, Own: d.Own,
+			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Lost: d.Lost,
+			Time: d.Time, Own: d.Own,
 			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
 		})
 	}
@@ -89,7 +90,7 @@ func Skeleton(rec *report.NodesRecording) (skeleton.Global, map[network.Event][]
 		c := r.Node - 1
 		at := stream{c, r.Conn}
 		label := network.Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken,
-			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Time: r.Time, Own: r.Own}
+			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Lost: r.Lost, Time: r.Time, Own: r.Own}
 		switch label.Kind {
 		case model.Connect, model.Accept:
 			open[at] = true

@@ -94,11 +94,11 @@ func Words(net *network.Nodes, e *skeleton.Event) string {
 		return "finds " + d.Conn + " reset by " + net.Names[e.From.Component]
 	case model.Crashed:
 		switch {
-		case d.Taken == 1:
+		case d.Lost == 1:
 			return "crashes, and loses the last change of its disk that was not synced"
-		case d.Taken > 1:
+		case d.Lost > 1:
 			return fmt.Sprintf("crashes, and loses the last %s of its disk that were not synced",
-				textutil.CountOf(d.Taken, "change"))
+				textutil.CountOf(d.Lost, "change"))
 		}
 		return "crashes"
 	case model.Restarted:
