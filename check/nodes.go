@@ -108,7 +108,8 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		Violations: r.Violations, Leaks: c.Leaks, Directory: from, Partitions: c.Links(),
 		Crashes: c.Crashing(), CrashLimit: c.CrashLimit,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
-	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, c.Bounds.Delays); err != nil {
+	asked := pick.Asked{Delays: c.Bounds.Delays, Crashes: len(c.Crashes) > 0}
+	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {
 		return config, clean, err
 	}
 	// It is the date of all nodes, which have one clock.

@@ -274,12 +274,7 @@ func TestPartitionsAgainstTwin(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		scripts := randomParted(r)
 		who := r.IntN(2)
-		p := partedSystem{seen: map[partedState]bool{}, got: [2]map[string]bool{{}, {}}}
-		for n := range scripts {
-			p.steps[n] = strings.Fields(scripts[n])
-		}
-		p.explore(partedState{})
-		want := slices.Sorted(maps.Keys(p.got[who]))
+		want := partedOutcomes(scripts, who, partedState{})
 		for _, got := range want {
 			for _, letter := range got {
 				kinds[letter]++
@@ -293,6 +288,16 @@ func TestPartitionsAgainstTwin(t *testing.T) {
 			t.Errorf("no node comes to %c", kind)
 		}
 	}
+}
+
+// partedOutcomes lists what one of the nodes that follow the scripts can come to, from a state on.
+func partedOutcomes(scripts []string, who int, from partedState) []string {
+	p := partedSystem{seen: map[partedState]bool{}, got: [2]map[string]bool{{}, {}}}
+	for n := range scripts {
+		p.steps[n] = strings.Fields(scripts[n])
+	}
+	p.explore(from)
+	return slices.Sorted(maps.Keys(p.got[who]))
 }
 
 // comparePartedNodes checks that one of the nodes comes to what is wanted, and to nothing else.

@@ -3,7 +3,6 @@ package nodes
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -20,10 +19,6 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	}
 	defer x.close()
 	explore := stages{x}.explore
-	if c.Walks == nil && len(c.Crashes) > 0 {
-		return nil, errors.New("crashes of nodes are only explored at random: add --search random, or " +
-			"leave crash out of faults")
-	}
 	if c.Walks != nil {
 		explore = (&walks{explorer: x}).explore
 	} else if c.Resume != nil {

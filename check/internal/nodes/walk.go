@@ -14,15 +14,12 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// A walk is what testers of whole systems run, on simulated time and a simulated network. What is
-// special here is that each node is an unmodified process, and that any walk can be run again.
-
 // walk is an execution of all nodes at the same time, in which everything is chosen at random: the
-// goroutines of each node, which node goes on, and when the network is parted. Its events are in
-// the order in which they happen, and its rules are those of explorations.
+// goroutines of each node, which node goes on, when the network is parted, and when nodes crash.
+// Its events are in the order in which they happen, and its rules are those of explorations.
 //
-// One node runs at a time. It may have to let others go on before each of its inputs. So the same
-// seed gives the same walk.
+// One node runs at a time. It may have to let others go on before each of its inputs, and after it.
+// So the same seed gives the same walk.
 type walk struct {
 	net     *network.Nodes
 	members []*member
@@ -346,7 +343,9 @@ func (m *member) wait(most time.Duration, a *model.Answer) {
 			return
 		case m.tick != nil:
 			m.note(1)
-			m.takesPart(most, a)
+			tick := *m.tick
+			m.tick = nil
+			m.takesPart(tick, most, a)
 			return
 		case m.walk.rests:
 			m.rests = true
@@ -360,21 +359,6 @@ func (m *member) wait(most time.Duration, a *model.Answer) {
 		}
 		m.look()
 	}
-}
-
-// takesPart has the node take part in the advance of the clock.
-func (m *member) takesPart(most time.Duration, a *model.Answer) {
-	passed := m.tick.Time - m.now
-	m.ticks++
-	m.make(skeleton.Event{Label: *m.tick, To: skeleton.Nobody, Tick: m.ticks})
-	m.now = m.tick.Time
-	own := m.tick.Own
-	if m.tick = nil; own {
-		a.Time, m.armed = model.Time{Passed: most, Tie: true}, true
-		return
-	}
-	a.Time.Passed, a.Again = passed, true
-	m.deliver(&a.Reaction)
 }
 
 // look takes over what was sent since it looked. What has come is over, unless it says something of

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -82,9 +81,10 @@ func (x *walks) explore() error {
 		}
 	}
 	// Whoever reads this wants to know that a greater bound may show more.
-	if x.Cut != "" {
-		x.unknown += "; " + x.Cut
+	if x.Cut != "" && x.unknown != "" {
+		x.Cut = "; " + x.Cut
 	}
+	x.unknown += x.Cut
 	return nil
 }
 
@@ -145,6 +145,7 @@ type taken struct {
 type ended struct {
 	log     *sut.Log
 	outcome model.Outcome
+	race    *sut.MemoryAccess // the earlier access of a data race
 	lives   []sut.Schedule
 }
 
@@ -177,7 +178,7 @@ func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err erro
 		return "another node has failed", err
 	}
 	e := &t.ends[m.node]
-	e.log, e.outcome = log, outcome
+	e.log, e.outcome, e.race = log, outcome, raceOf(log)
 	life := sut.Schedule{Prefix: choicesOf(log.Events), Beginning: sut.Beginning{Draws: s.Draws},
 		Rounds: s.Rounds, WantLeaks: s.WantLeaks}
 	e.lives = append(e.lives, life)
@@ -246,8 +247,8 @@ func (x *walks) schedule(node int, random *rand.Rand) sut.Schedule {
 	return s
 }
 
-// judge notes the violations of a walk. A deadlock is one only if nobody goes on, and the network
-// has healed.
+// judge notes the first violation of a walk that is not known. A deadlock is one only if nobody
+// goes on, and the network has healed.
 func (x *walks) judge(t *taken) error {
 	g := t.global()
 	for c, m := range t.members {
@@ -268,9 +269,9 @@ func (x *walks) judge(t *taken) error {
 		for i, other := range t.members {
 			lives := t.ends[i].lives
 			p.schedules[i], p.later = lives[0], append(p.later, lives[1:])
-			p.timing = append(p.timing, maps.Clone(other.timing))
+			p.timing = append(p.timing, other.timing)
 		}
-		if err := x.record(v, p, raceOf(e.log)); err != nil {
+		if err := x.record(v, p, e.race); err != nil {
 			return err
 		}
 		if x.known[v.signature] || v.signature == "" && len(x.told) > 0 { // it may be known
@@ -278,7 +279,7 @@ func (x *walks) judge(t *taken) error {
 		}
 		x.known[v.signature] = true
 		x.told, x.result.Violations = append(x.told, v), append(x.result.Violations, v)
-		break // the logs of the others are gone
+		break // what comes of the same walk may be the same
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -238,12 +237,7 @@ func TestWalksAgainstTwin(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		scripts := randomParted(r)
 		who := r.IntN(2)
-		p := partedSystem{seen: map[partedState]bool{}, got: [2]map[string]bool{{}, {}}}
-		for n := range scripts {
-			p.steps[n] = strings.Fields(scripts[n])
-		}
-		p.explore(partedState{givesUp: true})
-		want := slices.Sorted(maps.Keys(p.got[who]))
+		want := partedOutcomes(scripts, who, partedState{givesUp: true})
 		run := func(check string) *Result {
 			r, err := Run(t.Context(), Config{Nodes: partedNodes(program, scripts, who, check),
 				Partitions: both(), Executions: 400, Walks: &pick.Walks{Seed: seed, Picks: allPicks}})

@@ -32,26 +32,28 @@ const (
 	ByOperation
 )
 
-// Of are those that a search asks for, by its name; nil: it asks for none. A bound on delays is
-// none that walks keep.
-func Of(search string, seed uint64, delays *int) (*Walks, error) {
-	switch search {
-	case "", "auto", "dpor":
-		return nil, nil
-	case "random", "pct", "pos":
-		if delays != nil {
-			return nil, errors.New("delays are not counted in executions at random: leave out the bound on " +
-				"delays, or --search")
-		}
+// Asked is what a check asks for that explorations do, or walks, and not both.
+type Asked struct {
+	Delays  *int // a bound
+	Crashes bool // of nodes
+}
+
+// Of are those that a search asks for, by its name; nil: it asks for none.
+func Of(search string, seed uint64, asked Asked) (*Walks, error) {
+	picks, isRandom := map[string][]Pick{"random": {Uniformly, ByPriority, ByOperation}, "pct": {ByPriority},
+		"pos": {ByOperation}}[search]
+	switch {
+	case isRandom && asked.Delays != nil:
+		return nil, errors.New("delays are not counted in executions at random: leave out the bound on " +
+			"delays, or --search")
+	case isRandom:
+		return &Walks{Seed: seed, Picks: picks}, nil
+	case search != "" && search != "auto" && search != "dpor":
+		return nil, fmt.Errorf("--search %s cannot be used together with nodes: choose auto, random, pct "+
+			"or pos", search)
+	case asked.Crashes:
+		return nil, errors.New("crashes of nodes are only explored at random: add --search random, or " +
+			"leave crash out of faults")
 	}
-	switch search {
-	case "random":
-		return &Walks{Seed: seed, Picks: []Pick{Uniformly, ByPriority, ByOperation}}, nil
-	case "pct":
-		return &Walks{Seed: seed, Picks: []Pick{ByPriority}}, nil
-	case "pos":
-		return &Walks{Seed: seed, Picks: []Pick{ByOperation}}, nil
-	}
-	return nil, fmt.Errorf("--search %s cannot be used together with nodes: choose auto, random, pct or pos",
-		search)
+	return nil, nil
 }
