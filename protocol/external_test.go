@@ -46,8 +46,8 @@ func TestExternalTwin(t *testing.T) {
 		m := s.model()
 		properties := m.Properties
 		if m.Properties = nil; rapid.Bool().Draw(t, "properties") {
-			i := rapid.IntRange(0, len(properties)-1).Draw(t, "property")
-			m.Properties = properties[i : i+1]
+			from := rapid.IntRange(0, len(properties)-1).Draw(t, "from")
+			m.Properties = properties[from:rapid.IntRange(from+1, len(properties)).Draw(t, "to")]
 		}
 		workers := rapid.IntRange(1, 2).Draw(t, "workers")
 		want, err := Check(m, Options{Workers: 1})

@@ -62,7 +62,18 @@ func TestTwin(t *testing.T) {
 			m.Properties = properties[i : i+1]
 			checkProperty(t, m, want, Options{Workers: workers})
 		}
+		// Of two that are violated, the run is that to the nearer one.
+		m.Properties = []Property{properties[0], properties[2]}
+		checkProperty(t, m, nearer(twin.bad, twin.ended), Options{Workers: workers})
 	})
+}
+
+// nearer is the smaller one of two numbers of steps, of which those that are negative do not count.
+func nearer(a, b int) int {
+	if a < 0 || b < 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }
 
 // checkProperty wants a violation after some steps, or none if they are negative. A run is

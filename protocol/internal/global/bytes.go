@@ -139,7 +139,7 @@ func (w *byteWorker) visit(step system.Step) error {
 	if step.Outcome != nil && step.Outcome.Failure != "" {
 		violation := Violation{Property: -1, Failure: step.Outcome.Failure}
 		failed := step // so that others stay on the stack
-		return w.end(&finding{violation, w.at, &failed}, "", nil)
+		return w.violated(&finding{Violation: violation, at: w.at, step: &failed})
 	}
 	// A handler has returned, or none has run.
 	chosen, err := w.alike.choose(&w.Next)
@@ -158,7 +158,7 @@ func (w *byteWorker) visit(step system.Step) error {
 	switch {
 	case !isNew:
 	case is.Failure != "":
-		return w.end(&finding{Violation: Violation{Property: -1, Failure: is.Failure}, at: at}, "", nil)
+		return w.violated(&finding{Violation: Violation{Property: -1, Failure: is.Failure}, at: at})
 	case is.Class != was.Class:
 		return w.judgeState(at, &w.Next)
 	}

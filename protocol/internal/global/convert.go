@@ -65,11 +65,16 @@ func convert(s *search, reason error) (c *conversion, err error) {
 		return nil, err
 	}
 	s.form = c.to
-	if _, bytes := c.from.Size(); bytes > muchGarbage {
-		c.from = nil
+	return c, nil
+}
+
+// release gives back the form that states were taken from. Nobody may ask any more where one is.
+func (c *conversion) release() {
+	_, bytes := c.from.Size()
+	c.from = nil
+	if bytes > muchGarbage {
 		runtime.GC()
 	}
-	return c, nil
 }
 
 // now is where a state is now.

@@ -32,8 +32,8 @@ func (w *worker) combine(starts []*table.Entry, locals []table.Local, sent []tab
 		// Nodes that start in several ways give the product of all.
 		with := append(slices.Clone(locals), o.Next)
 		if failure := w.startFailure(node, o); failure != "" {
-			return w.end(&finding{Violation{Property: -1, Failure: failure, First: with}, space.None, nil},
-				"", nil)
+			violation := Violation{Property: -1, Failure: failure, First: with}
+			return w.end(&finding{Violation: violation, at: space.None}, "", nil)
 		}
 		if err := w.combine(starts, with, append(slices.Clone(sent), o.Sent...)); err != nil {
 			return err
@@ -131,6 +131,7 @@ func (s *search) depthFirst(w *worker) error {
 			for at, depth := range known {
 				depths[c.now(at)] = depth
 			}
+			c.release()
 			x = s.form.newExpands(w)
 			continue
 		}

@@ -77,6 +77,11 @@ type finding struct {
 	Violation
 	at   space.Ref
 	step *system.Step // nil if the state itself is wrong
+	// isLonger says that the run is one step longer than others that may still be found: those that
+	// end in a state of the present level.
+	isLonger bool
+	// states are those of the run, the last one first; nil: the search still has them.
+	states [][]byte
 }
 
 // outer is a search whose states are not in memory.
@@ -197,7 +202,8 @@ func (s *search) progress() Progress {
 		Depth: s.depth, Bytes: bytes}
 }
 
-// end ends the search for the first of the reasons that are given.
+// end ends the search for the first of the reasons that are given. If a violation was noted before,
+// only a shorter run is another reason, and what is mended: then the search goes on.
 func (s *search) end(found *finding, reason string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,11 +211,27 @@ func (s *search) end(found *finding, reason string, err error) error {
 	if isMended(s.err) && !errors.Is(err, errEnded) {
 		s.err = nil
 	}
-	if s.found == nil && s.reason == "" && s.err == nil {
+	switch {
+	case s.reason != "" || s.err != nil:
+	case s.found == nil:
 		s.found, s.reason, s.err = found, reason, err
+	case s.found.isLonger && found != nil:
+		s.found = found
+	case s.found.isLonger && isMended(err):
+		s.err = err
 	}
 	s.ended.Store(true)
 	return errEnded
+}
+
+// note notes a violation of the next level, which ends the search when the present level is done.
+func (s *search) note(found *finding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found == nil && s.reason == "" {
+		found.isLonger = true
+		s.found = found
+	}
 }
 
 // breadthFirst goes level by level, so that each state is reached by as few steps as possible. The
@@ -245,6 +267,9 @@ func (s *search) breadthFirst() error {
 			}
 			return errEnded
 		}
+		if s.err == nil && s.found != nil {
+			return errEnded
+		}
 		if s.err == nil {
 			s.nextLevel()
 			continue
@@ -255,9 +280,14 @@ func (s *search) breadthFirst() error {
 			return s.spill(s)
 		}
 		s.depth--
-		if _, err := convert(s, reason); err != nil {
+		c, err := convert(s, reason)
+		if err != nil {
 			return err
 		}
+		if s.found != nil {
+			s.found.at = c.now(s.found.at)
+		}
+		c.release()
 		workers = s.newWorkers()
 	}
 }

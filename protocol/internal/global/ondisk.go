@@ -89,6 +89,7 @@ func spill(s *search) error {
 	release(s.form)
 	s.form = newForm(s.Config, s.log)
 	s.disk, s.levelStart, s.levelEnd, s.before = d, nil, nil, nil
+	s.found = nil
 	runtime.GC()
 	return d.breadthFirst()
 }
@@ -243,7 +244,7 @@ func (d *onDisk) expandChunks(level external.Section) error {
 			err = d.err
 		}
 		if err == nil {
-			if err = d.collect(); err != nil {
+			if err = d.endChunk(); err != nil {
 				return err
 			}
 			d.place += states
@@ -261,12 +262,28 @@ func (d *onDisk) expandChunks(level external.Section) error {
 		}
 	}
 	d.setBoundary()
+	if d.found != nil {
+		return errEnded
+	}
 	return nil
+}
+
+// endChunk keeps what a chunk has reached, and the run to a violation that was noted in it.
+func (d *onDisk) endChunk() (err error) {
+	if d.found != nil && d.found.states == nil {
+		if d.found.states, err = statesBefore(d.search, d.found.at); err != nil {
+			return err
+		}
+	}
+	return d.collect()
 }
 
 // mend has a chunk begin again, with wider vectors, or with fewer states.
 func (d *onDisk) mend(reason error, states uint64) error {
 	d.beginAgain()
+	if d.found != nil && d.found.states == nil {
+		d.found = nil // the chunk comes upon it again
+	}
 	if errors.Is(reason, errFull) {
 		d.chunk = max(1, states/2)
 		return nil
@@ -342,8 +359,11 @@ func (d *onDisk) pauseDisk() error {
 // finish counts what the last level of a violation has added, and the bytes of all. If the disk is
 // full now, that does not hide the violation.
 func (d *onDisk) finish(r *Result) {
-	if d.found != nil && d.chunkOf.states > 0 {
-		err := d.collect()
+	if d.found != nil {
+		var err error
+		if d.chunkOf.states > 0 {
+			err = d.collect()
+		}
 		if err == nil {
 			err = d.visit(d.fresh.Count, func(uint64) {}, func() error { return nil })
 		}

@@ -10,7 +10,7 @@ import (
 
 // chunk is what is expanded at a time.
 type chunk struct {
-	states uint64 // how many there are; zero before the first chunk
+	states uint64 // how many there are; zero if none are loaded, or what they reach was collected
 	// end is where the states of the chunk, and those that they were reached from, end, by shard.
 	end []uint64
 	// parents are the places in the level before of states that others were reached from. Numbers
@@ -194,6 +194,7 @@ func (d *onDisk) collect() error {
 	// A section for each chunk, so that it can be kept.
 	_, err := d.fresh.Sections()
 	d.last = d.fresh.Bytes() - before
+	d.chunkOf.states = 0
 	return err
 }
 

@@ -25,7 +25,8 @@ func (d *onDisk) keepNow() { _ = d.tryKeep(true) }
 
 // tryKeep removes the files that are not in the list any more when that is written.
 func (d *onDisk) tryKeep(isLast bool) error {
-	if d.Keep == nil {
+	// A violation that was noted is not written.
+	if d.Keep == nil || d.found != nil {
 		return nil
 	}
 	isWritten := false

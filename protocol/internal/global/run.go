@@ -17,9 +17,12 @@ func (w *worker) run(f *finding) (*Violation, error) {
 	if f.at == space.None {
 		return &v, nil
 	}
-	states, err := w.statesBefore(f.at)
-	if err != nil {
-		return nil, err
+	states := f.states
+	if states == nil {
+		var err error
+		if states, err = statesBefore(w.search, f.at); err != nil {
+			return nil, err
+		}
 	}
 	slices.Reverse(states)
 	// The first state is not reached by a step.
@@ -47,15 +50,14 @@ func (w *worker) run(f *finding) (*Violation, error) {
 
 // statesBefore are a state and those before it, up to the start. Each state has the one that it was
 // first reached from.
-func (w *worker) statesBefore(at space.Ref) (states [][]byte, err error) {
-	for at != space.None {
-		w.form.look(at, &w.Cur)
-		states = append(states, w.Pack(nil, &w.Cur))
-		if w.disk != nil {
-			before, err := w.disk.statesBefore(at)
+func statesBefore(s *search, at space.Ref) (states [][]byte, err error) {
+	for state := (system.State{}); at != space.None; at = s.form.Parent(at) {
+		s.form.look(at, &state)
+		states = append(states, s.Pack(nil, &state))
+		if s.disk != nil {
+			before, err := s.disk.statesBefore(at)
 			return append(states, before...), err
 		}
-		at = w.form.Parent(at)
 	}
 	return states, nil
 }

@@ -379,8 +379,10 @@ func (w *vectorWorker[V]) propose(list []vector.Move[V]) error {
 		}
 		w.steps++
 		if m.Fails {
-			violation := Violation{Property: -1, Failure: m.Step.Outcome.Failure}
-			return w.endAt(&finding{violation, w.at, m.Step})
+			if err := w.fail(m.Step); err != nil {
+				return err
+			}
+			continue
 		}
 		// Most vectors have one word, for which the loop is empty.
 		var next V
@@ -446,7 +448,7 @@ func (w *vectorWorker[V]) judge(c *space.Candidate[V], cause *cause[V]) error {
 	if step := cause.move.Step; cause.move.Wrong {
 		is := w.Reader.State(step.Node, step.Outcome.Next)
 		violation := Violation{Property: -1, Failure: is.Failure}
-		return w.end(&finding{Violation: violation, at: c.At}, "", nil)
+		return w.violated(&finding{Violation: violation, at: c.At})
 	}
 	if !w.moves.IsWide && w.isRight(cause.combination) {
 		return nil
@@ -455,11 +457,15 @@ func (w *vectorWorker[V]) judge(c *space.Candidate[V], cause *cause[V]) error {
 	return w.judgeState(c.At, &w.Next)
 }
 
-// endAt ends the search, unless a successor that was met before has a violation.
-func (w *vectorWorker[V]) endAt(f *finding) error {
-	w.counted += int64(w.steps)
-	if err := w.settle(); err != nil {
-		return err
+// fail takes note of a step that fails, behind the successors that were met before it.
+func (w *vectorWorker[V]) fail(step *system.Step) error {
+	err := w.settle()
+	if err == nil {
+		violation := Violation{Property: -1, Failure: step.Outcome.Failure}
+		err = w.violated(&finding{Violation: violation, at: w.at, step: step})
 	}
-	return w.end(f, "", nil)
+	if err != nil {
+		w.counted += int64(w.steps)
+	}
+	return err
 }

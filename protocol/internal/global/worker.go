@@ -100,6 +100,16 @@ func (w *worker) isOpen(at space.Ref, isNew bool) bool {
 	return place >= w.levelEnd[shard]
 }
 
+// violated takes note of a violation that was met one step behind cur. It ends the search if no
+// shorter run can be found any more: breadth first, those that end in a state of the present level.
+func (w *worker) violated(f *finding) error {
+	if w.JudgeEnd == nil || w.DepthFirst || w.at == space.None {
+		return w.end(f, "", nil)
+	}
+	w.note(f)
+	return nil
+}
+
 // judgeEnd judges a state in which nothing can happen any more: cur.
 func (w *worker) judgeEnd() error {
 	if w.steps != 0 || w.JudgeEnd == nil {
@@ -138,7 +148,7 @@ func (w *worker) judgeState(at space.Ref, s *system.State) error {
 		w.search.reached.Or(j.Reached)
 	}
 	if j.Violated >= 0 {
-		return w.end(&finding{Violation: Violation{Property: j.Violated}, at: at}, "", nil)
+		return w.violated(&finding{Violation: Violation{Property: j.Violated}, at: at})
 	}
 	// What is forgotten is judged again, which is slower and not wrong.
 	if w.numbered.Len()+len(w.named) >= maxJudged {
