@@ -80,8 +80,10 @@ func NewLayout[V space.Vector](c *system.System, log uint) *Layout[V] {
 	if !l.place(widths, log) || l.messages < messages {
 		return nil
 	}
-	// A node with many local states is likely to have more.
+	// A node with many local states is likely to have more. The one with the most gets twice as
+	// much room.
 	slices.SortStableFunc(order, func(a, b int) int { return locals[b] - locals[a] })
+	order = slices.Insert(order, 0, order[0])
 	for spare := 1; spare <= maxSpare; spare++ {
 		for _, node := range order {
 			if widths[node]++; !l.place(widths, log) || l.messages < messages+spare*(2+messages/8) {
