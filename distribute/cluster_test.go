@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 	"golang.org/x/sys/unix"
 
@@ -60,30 +62,48 @@ func run(t *testing.T, o *server.Options) *server.Server {
 	return s
 }
 
+// trio are the options of the three servers of a cluster, and the URL that names all of them.
+func trio(t *testing.T) (list []*server.Options, all string) {
+	t.Helper()
+	var routes []*url.URL
+	var urls []string
+	ports := freePorts(t, 6)
+	for i := range 3 {
+		routes = append(routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprint("127.0.0.1:", ports[i])})
+		urls = append(urls, fmt.Sprint("nats://127.0.0.1:", ports[3+i]))
+	}
+	for i := range 3 {
+		list = append(list, &server.Options{ServerName: fmt.Sprint("n", i), Port: ports[3+i], Routes: routes,
+			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: ports[i]}})
+	}
+	return list, strings.Join(urls, ",")
+}
+
+// runAll starts servers, at the same time: each waits for others. They are returned by their names.
+func runAll(t *testing.T, list []*server.Options) map[string]*server.Server {
+	t.Helper()
+	servers := map[string]*server.Server{}
+	var busy sync.WaitGroup
+	var mu sync.Mutex
+	for _, o := range list {
+		busy.Go(func() {
+			s := run(t, o)
+			mu.Lock()
+			defer mu.Unlock()
+			servers[s.Name()] = s
+		})
+	}
+	busy.Wait()
+	return servers
+}
+
 // TestCluster: of three servers the one may end that the check is connected to. Everything is kept
 // on all three.
 func TestCluster(t *testing.T) {
 	t.Parallel()
-	var routes []*url.URL
-	ports := freePorts(t, 3)
-	for _, p := range ports {
-		routes = append(routes, &url.URL{Scheme: "nats-route", Host: fmt.Sprint("127.0.0.1:", p)})
-	}
-	servers := map[string]*server.Server{}
-	var urls []string
+	options, all := trio(t)
+	servers := runAll(t, options)
 	var busy sync.WaitGroup
-	var mu sync.Mutex
-	for i, p := range ports {
-		busy.Go(func() {
-			s := run(t, &server.Options{ServerName: fmt.Sprint("n", i), Port: server.RANDOM_PORT,
-				Routes:  routes,
-				Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: p}})
-			mu.Lock()
-			defer mu.Unlock()
-			servers[s.Name()], urls = s, append(urls, s.ClientURL())
-		})
-	}
-	busy.Wait()
 	testkit.Await(t, "the cluster has all servers", func() bool {
 		peers := 0
 		for _, s := range servers {
@@ -93,7 +113,6 @@ func TestCluster(t *testing.T) {
 		}
 		return peers == 3
 	})
-	all := strings.Join(urls, ",")
 	l := mustLead(t, Options{URL: all})
 	info, err := l.parts.Info(t.Context())
 	if err != nil || info.Config.Replicas != 3 {
@@ -111,6 +130,55 @@ func TestCluster(t *testing.T) {
 	<-half
 	servers[l.nats.ConnectedServerName()].Shutdown()
 	busy.Wait()
+}
+
+// TestClusterBegins: workers and those who ask for the status may come before the servers of a
+// cluster have found each other. What they ask then is never answered, so they ask again.
+func TestClusterBegins(t *testing.T) {
+	t.Parallel()
+	options, all := trio(t)
+	first := run(t, options[0])
+	c := recruit(t, all, 2, nil)
+	asked := make(chan error, 1)
+	go func() {
+		_, err := StatusOf(t.Context(), Options{URL: all})
+		asked <- err
+	}()
+	testkit.Await(t, "all are connected to the server that is there", func() bool {
+		return first.NumClients() == 3
+	})
+	runAll(t, options[1:])
+	if err := <-asked; err != nil {
+		t.Errorf("the status: %v", err)
+	}
+	l := mustLead(t, Options{URL: all})
+	c.await(l, 2)
+	explores(t, l, 4, 1)
+}
+
+// TestUnsettled: what may go by itself is told from what will not.
+func TestUnsettled(t *testing.T) {
+	for err, want := range map[error]bool{
+		fmt.Errorf("asking: %w", context.DeadlineExceeded): true,
+		&jetstream.APIError{ErrorCode: noPeers}:            true,
+		&jetstream.APIError{ErrorCode: notAvailable}:       true,
+		jetstream.ErrJetStreamNotEnabled:                   false,
+		nats.ErrNoResponders:                               false,
+	} {
+		if isUnsettled(err) != want {
+			t.Errorf("%v: it may go by itself: %t, want %t", err, !want, want)
+		}
+		calls, wrong := 0, err
+		err := agreed(t.Context(), func(context.Context) error {
+			if calls++; calls == 2 {
+				return nil
+			}
+			return wrong
+		})
+		if (err == nil) != want {
+			t.Errorf("%v: after %d calls: %v", wrong, calls, err)
+		}
+	}
 }
 
 // certificates writes the certificate of an authority, and one by it with its key.

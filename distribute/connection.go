@@ -173,50 +173,6 @@ func (l Login) options() (list []nats.Option) {
 	return list
 }
 
-// provide makes the queues, the bucket and the object store, unless they are there. In a cluster
-// each is on three servers, so one of them may end.
-func (c *connection) provide(ctx context.Context) error {
-	// Fewer servers than that cannot keep three copies.
-	replicas := 1
-	if c.nats.ConnectedClusterName() != "" && len(c.nats.Servers()) >= clusterReplicas {
-		replicas = clusterReplicas
-	}
-	// The server takes long where it has to make files, or to agree with others.
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	var err error
-	// A full queue refuses what is new: who gives out parts is to know.
-	for _, q := range [][2]string{{partsStream, "tandem.parts.>"}, {resultsStream, "tandem.results.>"}} {
-		if err == nil {
-			_, err = c.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-				Name: q[0], Subjects: []string{q[1]}, Retention: jetstream.WorkQueuePolicy,
-				Replicas: replicas, MaxBytes: maxQueue, MaxMsgs: maxPending, Discard: jetstream.DiscardNew,
-			})
-		}
-	}
-	var state jetstream.KeyValue
-	if err == nil {
-		state, err = c.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: stateBucket, TTL: lifetime, MaxBytes: maxState, Replicas: replicas,
-		})
-	}
-	var objects jetstream.ObjectStore
-	if err == nil {
-		objects, err = c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-			Bucket: objectBucket, MaxBytes: maxObjects, Replicas: replicas,
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("making the queues (the server needs JetStream, with 3 GiB of room on its disk): "+
-			"%w", err)
-	}
-	// Handles are names, and the same after a server has come back.
-	if c.state == nil { // what is made anew later is used by its name
-		c.state, c.objects = state, objects
-	}
-	return nil
-}
-
 // say tells the user something, if there is one.
 func (c *connection) say(format string, a ...any) {
 	if c.Say != nil {

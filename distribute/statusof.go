@@ -22,7 +22,11 @@ func StatusOf(ctx context.Context, o Options) (*Status, error) {
 		return nil, err
 	}
 	defer c.close()
-	s, err := c.status(ctx)
+	var s *Status
+	err = agreed(ctx, func(ctx context.Context) (err error) {
+		s, err = c.status(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(c.url), err)
 	}
@@ -30,8 +34,6 @@ func StatusOf(ctx context.Context, o Options) (*Status, error) {
 }
 
 func (c *connection) status(ctx context.Context) (*Status, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	s := &Status{}
 	state, err := c.js.KeyValue(ctx, stateBucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {

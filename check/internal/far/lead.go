@@ -136,7 +136,11 @@ func (l *Leader) Close(inVain int) {
 	}
 	l.mu.Unlock()
 	// What was in vain was explored twice, or for a part that the search did not come to as it was.
+	// A search has some of that alone, too, for which workers that never came cannot be blamed.
 	c := l.Progress().Parts
+	if c.Given == 0 {
+		inVain = 0
+	}
 	l.options.Say("the workers have explored %d executions, in %d of %d parts; %d executions were in vain",
 		c.Executions, c.Done, c.Given, c.Repeated+inVain)
 	l.Leader.Close()
