@@ -6,6 +6,7 @@ package tandem
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 	"unsafe"
 )
@@ -19,6 +20,7 @@ const (
 	choose   = 1
 	assert   = 2
 	estimate = 3
+	publish  = 4
 )
 
 // Choose returns a number from 0 to n-1. The checker explores all of them;
@@ -55,3 +57,19 @@ func Assert(condition bool, args ...any) {
 // the whole program until the next one, which may come from any goroutine. It may be wrong: it
 // decides what is explored first, and not what is explored. Without the checker nothing happens.
 func Estimate(n int) { syscall.Syscall(call, estimate, uintptr(n), 0) }
+
+// maxPublished bounds the bytes of a name and its value.
+const maxPublished = 1 << 16
+
+// Publish says that name has a value in this program, for properties of several programs that are
+// checked together (the key agree of a configuration): what it has decided, or who leads in term 3.
+// The value is formatted in the manner of fmt.Sprint. Without the checker nothing happens. Publish
+// panics if the name has a zero byte, or if name and value have more than 64 KiB together.
+func Publish(name string, value any) {
+	said := name + "\x00" + fmt.Sprint(value)
+	if strings.Contains(name, "\x00") || len(said) > maxPublished {
+		panic(fmt.Sprintf("tandem.Publish: a name has no zero byte, and name and value have at most %d bytes",
+			maxPublished))
+	}
+	syscall.Syscall(call, publish, uintptr(len(said)), uintptr(unsafe.Pointer(unsafe.StringData(said))))
+}

@@ -78,6 +78,8 @@ type Inputs struct {
 	// disk, and what it makes durable there, are inputs, too: model.Disk. With PerConnection these
 	// access nothing but what Answer.Touched says.
 	Crashes bool `json:"crashes,omitempty"`
+	// Published says that the peers are told what the program publishes: model.Publish.
+	Published bool `json:"published,omitempty"`
 }
 
 // The environment where nothing else is said.
@@ -156,6 +158,9 @@ func (e Environment) describe(sh *abi.SharedEnvironment) error {
 	}
 	if e.Crashes {
 		sh.Inputs |= abi.InputsCrashes
+	}
+	if e.Published {
+		sh.Inputs |= abi.InputsPublished
 	}
 	sh.HostsLength = uint64(copy(sh.Hosts[:], hosts))
 	return nil

@@ -54,7 +54,7 @@ const (
 	Ticked EventKind = abi.RecordTick
 	// Subject could have been picked for the next transition.
 	Enabled EventKind = abi.RecordEnabled
-	// An input on connection Subject, or, if that is 1<<32 - 1, about the disk.
+	// An input on connection Subject, or, if that is 1<<32 - 1, on none.
 	Exchanged EventKind = abi.RecordExchange
 	Delivered EventKind = abi.RecordDelivery // bytes arrived on connection Subject
 	Ended     EventKind = abi.RecordEnd      // goroutine Subject is gone

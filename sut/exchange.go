@@ -1,6 +1,7 @@
 package sut
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ var _ = [1]struct{}{}[0|
 	(model.Shutdown^abi.ExchangeShutdown)|(model.Close^abi.ExchangeClose)|
 	(model.Listen^abi.ExchangeListen)|(model.Pass^abi.ExchangePass)|
 	(model.Receive^abi.ExchangeReceive)|(model.Accept^abi.ExchangeAccept)|
-	(model.Disk^abi.ExchangeDisk)|
+	(model.Disk^abi.ExchangeDisk)|(model.Publish^abi.ExchangePublish)|
 	model.Kind(model.StillOpen^abi.EndNone)|model.Kind(model.EOF^abi.EndOfStream)|
 	model.Kind(model.Reset^abi.EndReset)|model.Kind(model.Once^abi.PassOnce)|
 	model.Kind(model.Read^abi.AccessRead)|model.Kind(model.Write^abi.AccessWrite)|
@@ -62,6 +63,12 @@ func readInput(s *abi.Shared) (model.Input, error) {
 		}
 	case abi.ExchangeDisk:
 		in.Conn, in.Operation, in.Data = 0, string(in.Data), nil
+	case abi.ExchangePublish:
+		name, value, found := bytes.Cut(in.Data, []byte{0})
+		if !found {
+			return model.Input{}, damage("what is published has no name")
+		}
+		in.Conn, in.Addr, in.Data = 0, string(name), value
 	default:
 		return model.Input{}, damage("a request has kind %d, which is unknown", h.Kind)
 	}

@@ -175,6 +175,7 @@ var operations = [abi.OpCount]operation{
 	abi.OpFault:           {verb: "network"},
 	abi.OpPeerTimer:       {verb: "timers of the peers"},
 	abi.OpPass:            {verb: "time passes for the peers"},
+	abi.OpPublish:         {verb: "publish"},
 	abi.OpGoOn:            {verb: "go on"},
 }
 

@@ -32,6 +32,7 @@ const (
 	Disk
 	Crashed   // the program has crashed: not an input, but noted among these
 	Restarted // and runs again
+	Publish   // from now on, Data is the value of Addr, for properties of several programs
 )
 
 var kindNames = [Kinds]string{
@@ -54,6 +55,8 @@ func (k Kind) String() string {
 		return "crash"
 	case Restarted:
 		return "restart"
+	case Publish:
+		return "publish"
 	}
 	if k < Kinds && kindNames[k] != "" {
 		return kindNames[k]
@@ -80,8 +83,8 @@ func (k *Kind) UnmarshalText(text []byte) error {
 type Input struct {
 	Kind Kind   `json:"kind"`
 	Conn int    `json:"conn"`           // Choose: the behaviour
-	Addr string `json:"addr,omitempty"` // Connect and Listen only
-	Data []byte `json:"data,omitempty"` // Send only
+	Addr string `json:"addr,omitempty"` // Connect and Listen; of a Publish, the name
+	Data []byte `json:"data,omitempty"` // Send; of a Publish, the value
 	// Behaviour is, of the first Connect or Listen of an execution, the way in which the peers
 	// behave, from 0 on.
 	Behaviour int `json:"behaviour,omitempty"`
@@ -119,6 +122,8 @@ func (in Input) String() string {
 		return fmt.Sprintf("%s %d %s", in.Kind, in.Conn, quote(in.Data))
 	case Disk:
 		return in.Kind.String() + " " + in.Operation
+	case Publish:
+		return in.Kind.String() + " " + in.Addr + " " + quote(in.Data)
 	case Pass:
 		if in.Most > 0 {
 			return fmt.Sprintf("%s %d at most %v", in.Kind, in.Conn, in.Most)

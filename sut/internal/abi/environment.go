@@ -78,7 +78,7 @@ type SharedEnvironment struct {
 	NameServers uint64 // there are peers that serve names
 	// Time passes for the peers before the program's clock advances, or it is in a deadlock.
 	PeerTime uint64
-	Inputs   uint64 // bits: InputsPerConnection, InputsTaken, InputsCrashes
+	Inputs   uint64 // bits: InputsPerConnection and so on
 }
 
 // What SharedEnvironment.Inputs says, as bits.
@@ -87,6 +87,7 @@ const (
 	InputsPerConnection = 1 << iota
 	InputsTaken         // the checker is told what the program takes of what has arrived
 	InputsCrashes       // the program may crash, and is told of changes to the disk before
+	InputsPublished     // the checker is told of what the program publishes
 )
 
 // What is known of a goroutine that is left, as the number of a recordLeft.

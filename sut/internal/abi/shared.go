@@ -224,6 +224,7 @@ const (
 	OpFault     // a choice: what goes wrong with a connection to a peer
 	OpPeerTimer // a choice: whether the peers' time passes before the program's
 	OpPass      // it passes until a timer of theirs is due
+	OpPublish   // a value, for properties of several programs
 	OpGoOn      // nothing: what follows is no part of the transition before
 	OpCount
 )
@@ -311,6 +312,7 @@ const (
 	// | the name of a file, of an entry of a directory, or of what is open.
 	FileObject      = uint64(1) << 62
 	SignalObject    = uint64(1) << 61  // the signals that the program gets
+	PublishedObject = SignalObject + 1 // all that the program publishes
 	SignalSource    = 0x7369676e616c73 // the goroutine that stands for their senders
 	PeerTimerSource = 0x74696d657273   // the goroutine that stands for the timers of the peers
 	// The goroutine that stands for a network which delivers late.

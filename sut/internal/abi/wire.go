@@ -16,7 +16,9 @@ const (
 	// The disk of the schedule cannot be put in place, for the reason in data; without one, since
 	// package initialisation has looked at what it changes: a process is to find it when it starts.
 	ExchangeAnew
-	// NoConnection is, in place of the number of one, that an input is about the disk.
+	_               // see model.Restarted
+	ExchangePublish // a value gets another one: only with InputsPublished
+	// NoConnection is, in place of the number of one, that an input is on none.
 	NoConnection = 1<<32 - 1
 	PassOnce     = 1 // as the most that may pass: to the first timer of the peers, whenever that is
 )

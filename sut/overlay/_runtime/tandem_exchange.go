@@ -80,7 +80,7 @@ func tandemExchange(
 	switch kind {
 	case exchangePass:
 		sh.exchange.name, sh.exchange.most = 0, name
-	case exchangeMore, exchangeDisk:
+	case exchangeMore, exchangeDisk, exchangePublish:
 	default:
 		tandemPeersHeard()
 	}

@@ -50,6 +50,7 @@ var scenarios = map[string]func(){
 	"fatal":        func() { var m sync.Mutex; m.Unlock() },
 	"choose":       func() { fmt.Print(tandem.Choose(3), tandem.Choose(2)) },
 	"estimate":     estimate,
+	"publish":      publish,
 	"timers":       func() { timers(time.Minute) },
 	"short timers": func() { timers(10 * time.Millisecond) },
 	"signals":      signals,
@@ -454,6 +455,19 @@ func verbose() {
 //
 //go:noinline
 func traced(argument, environment string) { panic(len(argument) + len(environment)) }
+
+// publish publishes from two goroutines, the second time something else.
+func publish() {
+	done := make(chan bool)
+	go func() {
+		tandem.Publish("decided", "")
+		done <- true
+	}()
+	tandem.Publish("decided", 7)
+	<-done
+	tandem.Publish("term 3", "node \x00a")
+	fmt.Print("published")
+}
 
 // estimate says in two transitions how near it is to a violation, in one of them very often.
 func estimate() {
