@@ -105,7 +105,7 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	// The rest of the environment is the same for all nodes. They all run in the directory in which
 	// the check was started, as one program does.
 	config = nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth, Delays: c.Bounds.Delays,
-		Violations: r.Violations, Leaks: c.Leaks, Directory: from, Partitions: c.Links(),
+		Violations: r.Violations, Leaks: c.Leaks, Directory: from, Partitions: c.Links(), Agree: c.Agree,
 		Crashes: c.Crashing(), CrashLimit: c.CrashLimit,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	asked := pick.Asked{Delays: c.Bounds.Delays, Crashes: len(c.Crashes) > 0}

@@ -84,6 +84,9 @@ type Others struct {
 	Absent []Absent `json:",omitempty"`
 	// Nodes are programs that are checked together, instead of one program; at most MaxNodes.
 	Nodes []Node `json:",omitempty"`
+	// Agree are names of what nodes publish (tandem.Publish), or patterns of such names: all that
+	// publish one have the same value. At most maxAgree.
+	Agree []string `json:",omitempty"`
 	// Partitions are those of the network between nodes, one at a time; none: it is never parted.
 	// Each is the name of a node that is parted from all others, or of two with a colon in between,
 	// or anyNode.
@@ -97,6 +100,9 @@ type Others struct {
 // anyNode is, in Others.Partitions, each node parted from all others, and in Others.Crashes every
 // node.
 const anyNode = "*"
+
+// maxAgree bounds how many patterns there are on which nodes are to agree.
+const maxAgree = 100
 
 // Node is one of several programs that are checked together.
 type Node struct {

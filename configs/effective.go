@@ -39,7 +39,7 @@ var effectiveOrder = []string{
 	// The program and what it finds.
 	"args", "env", "stdin", "stdin_from", "hostname", "date",
 	// The peers and what they find.
-	"nodes", "peers", "prepare", "files", "binds", "hosts", "absent", "ready_timeout", "any_arrival",
+	"nodes", "agree", "peers", "prepare", "files", "binds", "hosts", "absent", "ready_timeout", "any_arrival",
 	"strategy", "backend", "quiescence", "scope", "peer_patience", "mask", "cache_mib", "checkpoint_mib",
 	// What is explored, and how far.
 	"bounds.executions", "bounds.depth", "bounds.time", "bounds.preemptions", "bounds.delays",

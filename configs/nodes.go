@@ -3,6 +3,7 @@ package configs
 import (
 	"fmt"
 	"net/netip"
+	"path"
 	"strings"
 )
 
@@ -54,4 +55,23 @@ func nodeProblems(nodes []Node) (wrong list) {
 // the names of connections.
 func isNoNameRune(r rune) bool {
 	return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+}
+
+// agreeProblems says what is wrong with the names on which nodes are to agree.
+func agreeProblems(agree []string, nodes int) (wrong list) {
+	switch n := len(agree); {
+	case n > 0 && nodes == 0:
+		wrong.add("agree", "only nodes agree, and there are none: leave it out")
+	case n > maxAgree:
+		wrong.add("agree", "there are %d names: use patterns such as log/*, at most %d of them",
+			n, maxAgree)
+	}
+	for i, pattern := range agree {
+		_, err := path.Match(pattern, "")
+		if err != nil || pattern == "" || strings.ContainsRune(pattern, 0) {
+			wrong.add(fmt.Sprintf("agree[%d]", i), "%.64q is no name, and no pattern of names: write what "+
+				"tandem.Publish has, or a pattern such as log/*", pattern)
+		}
+	}
+	return wrong
 }

@@ -49,6 +49,7 @@ type document struct {
 type groupKeys struct {
 	Peers        []peerEntry
 	Nodes        []Node
+	Agree        []string
 	Prepare      []peers.Preparation
 	Files        []fileEntry
 	Hosts        []pair
@@ -226,6 +227,9 @@ func (d document) config(b beside) (Config, []Problem) {
 		Workers: d.Workers}
 	if len(d.Group.Nodes) > 0 { // an empty list is none
 		c.Nodes = d.Group.Nodes
+	}
+	if len(d.Group.Agree) > 0 {
+		c.Agree = d.Group.Agree
 	}
 	// What is wrong with faults is told with the world.
 	if f, err := ParseFaults(d.World.Faults); err == nil {

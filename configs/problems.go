@@ -15,7 +15,8 @@ import (
 // there are no lines here: parse adds them.
 func (c Config) problems() []Problem {
 	problems := slices.Concat(c.choiceProblems(), c.limitProblems(), c.maskProblems(), c.peerTimerProblems(),
-		c.boundProblems(), c.textProblems(), c.absentProblems(), nodeProblems(c.Nodes))
+		c.boundProblems(), c.textProblems(), c.absentProblems(), nodeProblems(c.Nodes),
+		agreeProblems(c.Agree, len(c.Nodes)))
 	if c.Group != nil {
 		problems = append(problems, groupProblems(*c.Group)...)
 	}

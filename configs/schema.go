@@ -91,6 +91,7 @@ var schema = field{shape: record, fields: map[string]field{
 		"args":    {shape: texts},
 		"listen":  {shape: text},
 	}},
+	"agree": {shape: texts}, // what they publish
 	// What the peers find on the disk: made by commands before they start, or given as content.
 	"prepare": {shape: records, fields: map[string]field{
 		"path":     {shape: text},

@@ -82,10 +82,11 @@ type NodeHeader struct {
 type NodeEvent struct {
 	Node int `json:"node"` // its number
 	// Kind is one of NodeEventKinds.
-	Kind    string `json:"kind"`
-	Conn    string `json:"conn,omitempty"` // the same at both ends
-	Address string `json:"addr,omitempty"` // of a connect, a listen, and the close of a listener
-	Data    []byte `json:"data,omitempty"` // that is sent
+	Kind string `json:"kind"`
+	Conn string `json:"conn,omitempty"` // the same at both ends
+	// Address is that of a connect, a listen, and the close of a listener; of a publish, the name.
+	Address string `json:"addr,omitempty"`
+	Data    []byte `json:"data,omitempty"` // that is sent, or published
 	// Taken is how many bytes of the connection were read by then. With End a receive has found the
 	// end of the stream instead, and a reset comes after that.
 	Taken int  `json:"taken,omitempty"`
@@ -97,6 +98,8 @@ type NodeEvent struct {
 	Aborts bool `json:"aborts,omitempty"`
 	// Lost is how many changes of the disk a crash loses at most: the last that are not durable.
 	Lost int `json:"lost,omitempty"`
+	// Violates says, of a publish, what is wrong with it.
+	Violates string `json:"violates,omitempty"`
 	// Time is what the common clock shows when it has advanced, and Own says that a timer of the
 	// node itself is due then.
 	Time time.Duration `json:"time,omitempty"`
@@ -113,7 +116,7 @@ type NodeEvent struct {
 
 // NodeEventKinds are the kinds of events. Names are part of the format.
 var NodeEventKinds = []string{"connect", "listen", "accept", "send", "receive", "shutdown", "close", "reset",
-	"pass", "crash", "restart"}
+	"pass", "crash", "restart", "publish"}
 
 // versionNodes is the format of recordings of several programs.
 const versionNodes = 3
@@ -359,9 +362,13 @@ func (r *NodesRecording) validateEvent(i int) error {
 	if err := r.validateFrom(e); err != nil {
 		return err
 	}
-	if len(e.Data) > 0 && e.Kind != "send" || e.Kind == "pass" && e.Time == 0 {
-		return fmt.Errorf("%s with %d bytes at %v: only send has some, and pass has a time", e.Kind,
-			len(e.Data), e.Time)
+	if len(e.Data) > 0 && e.Kind != "send" && e.Kind != "publish" || e.Kind == "pass" && e.Time == 0 {
+		return fmt.Errorf("%s with %d bytes at %v: only send and publish have some, and pass has a time",
+			e.Kind, len(e.Data), e.Time)
+	}
+	if e.Violates != "" && e.Kind != "publish" || e.Kind == "publish" && (e.To > 0 || e.Address == "") {
+		return fmt.Errorf("%s of %q to node %d, which violates %.64q: only a publish can do that, which has "+
+			"a name, and nobody receives it", e.Kind, e.Address, e.To, e.Violates)
 	}
 	if (e.Kind == "crash" || e.Kind == "restart" || e.Kind == "pass") && e.To > 0 || e.Lost < 0 ||
 		e.Lost > 0 && e.Kind != "crash" {
@@ -387,6 +394,14 @@ func (r *NodesRecording) validateFrom(e *NodeEvent) error {
 			e.Failed && e.To > 0 {
 			return fmt.Errorf("a connect of event %d to node %d, refused: %t; want the %s of a listener",
 				e.From, e.To, e.Failed, want)
+		}
+		return nil
+	}
+	if e.Kind == "publish" {
+		// What is wrong with it is what another node has published.
+		if e.From > 0 && (from.Kind != "publish" || from.Address != e.Address || e.Violates == "") {
+			return fmt.Errorf("publish of event %d: want another publish of %q, because of which it is "+
+				"wrong", e.From, e.Address)
 		}
 		return nil
 	}

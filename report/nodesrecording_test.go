@@ -36,6 +36,8 @@ func exampleOfNodes() *NodesRecording {
 			{Node: 2, Kind: "crash", Lost: 2, Comes: 9}, {Node: 2, Kind: "restart"},
 			{Node: 2, Kind: "crash", Comes: 11}, {Node: 2, Kind: "pass", Time: 2e9},
 			{Node: 2, Kind: "restart"},
+			{Node: 1, Kind: "publish", Address: "term 3", Data: []byte("1")},
+			{Node: 2, Kind: "publish", Address: "term 3", From: 17, Violates: "nodes are to agree"},
 		}}
 }
 
@@ -113,6 +115,10 @@ func TestWrongNodesAreRefused(t *testing.T) {
 		{"node client runs again 2 times, and has 1 schedule", func(r *NodesRecording) {
 			r.Nodes[1].Later = r.Nodes[1].Later[1:]
 		}},
+		{"event 17: publish of \"\" to node 0", func(r *NodesRecording) { r.Events[16].Address = "" }},
+		{"event 17: publish of \"term 3\" to node 2", func(r *NodesRecording) { r.Events[16].To = 2 }},
+		{"event 16: restart of \"\" to node 0", func(r *NodesRecording) { r.Events[15].Violates = "x" }},
+		{"event 18: publish of event 16", func(r *NodesRecording) { r.Events[17].From = 16 }},
 		{"event 8: pass with 0 bytes at 0s", func(r *NodesRecording) { r.Events[7].Time = 0 }},
 	} {
 		r := exampleOfNodes()

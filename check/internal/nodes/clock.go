@@ -153,6 +153,32 @@ func (n *environment) waiting(log *sut.Log) bool {
 	})
 }
 
+// end notes what the end of the node does to its connections.
+func (n *environment) end(log *sut.Log) {
+	switch log.Outcome {
+	case sut.Deadlock, sut.Livelock, sut.Redundant:
+	case sut.Crashed: // it may run again, and goes on counting
+		input := n.input
+		n.exit()
+		n.input = input
+	default: // the process is gone, in whatever way
+		if n.waitsFor(log) == nil {
+			n.exit()
+		}
+	}
+}
+
+// exit notes that the node is gone: its connections and listeners are closed, in the order of their
+// numbers. Connections that it has not accepted are, too.
+func (n *environment) exit() {
+	n.input = atEnd
+	for i, c := range n.conns {
+		if !c.closed {
+			n.give(model.Input{Kind: model.Close, Conn: i})
+		}
+	}
+}
+
 // complete runs nodes in turns, each as far as it comes with what has arrived, until nobody goes
 // on. Then the clock advances to the first timer that is due, and so on. It returns nil if no
 // execution begins with the prefix.

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
+	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // environment answers for the other nodes in one execution of one node. It follows a local
@@ -36,10 +37,12 @@ type environment struct {
 	sent  []int
 	tried int
 	// baton says when the events of the script may happen; nil: at any time.
-	baton *baton
+	baton *baton.Baton
 	// pace says when arrivals and resets come; nil: as soon as they can and the script has them.
 	pace pace.Pace
 	err  error
+	// said is, in a walk, what all nodes have published; nil: the script says what is wrong.
+	said *agreed.Said
 }
 
 // newEnvironment is that of an execution which has not begun.
@@ -117,6 +120,8 @@ func (n *environment) answer(in model.Input) (model.Answer, error) {
 		n.give(in)
 	case model.Receive, model.Accept:
 		n.take(in)
+	case model.Publish:
+		a.Failure = n.publish(in)
 	case model.Pass:
 		a.First = len(n.conns)
 		n.pass(in.Most, &a)
@@ -158,7 +163,7 @@ func (n *environment) make(e skeleton.Event) {
 	at, known := n.places[e.Name]
 	beyond, follows := !known, n.deviation < 0
 	if n.baton != nil && follows && !beyond {
-		n.baton.await(n.node)
+		n.baton.Await(n.node)
 	}
 	if beyond && !n.goesOn || !beyond && !n.same(&e, &n.script[at]) {
 		if follows {
@@ -177,15 +182,15 @@ func (n *environment) make(e skeleton.Event) {
 // handOn has the next event happen, after one of the node, or notes that the node has parted.
 func (n *environment) handOn() {
 	if n.deviation < 0 {
-		n.baton.pass()
+		n.baton.Pass()
 		return
 	}
 	recorded := "does no more"
 	if n.deviation < len(n.script) {
 		recorded = told.Words(n.net, &n.script[n.deviation])
 	}
-	n.baton.drop(Parting{n.net.Names[n.node], n.deviation + 1, recorded,
-		told.Words(n.net, &n.made[n.deviation])})
+	n.baton.Drop(baton.Parting{Node: n.net.Names[n.node], Event: n.deviation + 1, Recorded: recorded,
+		Now: told.Words(n.net, &n.made[n.deviation])})
 }
 
 // give notes what the node sends. The kind is a part of what is hashed, so that an end of the
@@ -221,6 +226,19 @@ func (n *environment) give(in model.Input) {
 			n.give(model.Input{Kind: model.Close, Conn: i})
 		}
 	}
+}
+
+// publish notes what the node publishes, and returns what is wrong with it.
+func (n *environment) publish(in model.Input) string {
+	e := agreed.Event(n.net, in)
+	e.Name = n.nextName(&e)
+	if n.said != nil {
+		n.said.Judge(n.net, &e)
+	} else if at, known := n.places[e.Name]; known {
+		agreed.Follow(n.net, &n.script[at], &e)
+	}
+	n.make(e)
+	return network.Did(&e).Violates
 }
 
 // take notes what the node takes of what has arrived. A read takes bytes of one or several sends.
@@ -398,32 +416,6 @@ func (n *environment) canOpen(connect skeleton.Name) bool {
 		}
 	}
 	return false
-}
-
-// end notes what the end of the node does to its connections.
-func (n *environment) end(log *sut.Log) {
-	switch log.Outcome {
-	case sut.Deadlock, sut.Livelock, sut.Redundant:
-	case sut.Crashed: // it may run again, and goes on counting
-		input := n.input
-		n.exit()
-		n.input = input
-	default: // the process is gone, in whatever way
-		if n.waitsFor(log) == nil {
-			n.exit()
-		}
-	}
-}
-
-// exit notes that the node is gone: its connections and listeners are closed, in the order of their
-// numbers. Connections that it has not accepted are, too.
-func (n *environment) exit() {
-	n.input = atEnd
-	for i, c := range n.conns {
-		if !c.closed {
-			n.give(model.Input{Kind: model.Close, Conn: i})
-		}
-	}
 }
 
 // touches lists what an input depends on besides what it is about. All inputs of a node that is

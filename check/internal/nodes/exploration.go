@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -138,6 +139,23 @@ func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome
 		}
 	}
 	x.found = append(x.found, f)
+}
+
+// agree looks for values on which nodes are to agree and do not, in skeletons that have turned out
+// to be possible with an item. Others may be of no execution.
+func (x *explorer) agree(item string) {
+	for _, s := range x.system.Skeletons() {
+		if x.enough() || len(x.config.Agree) == 0 || !slices.Contains(s.Items, item) || !s.Possible() {
+			continue
+		}
+		f, wrong := &finding{outcome: model.AssertionFailed}, ""
+		f.global, f.item.Component, wrong = agreed.Find(x.net, s.Global, x.config.Agree)
+		if f.global != nil && !x.known[wrong] {
+			x.known[wrong] = true
+			x.found = append(x.found, f)
+			x.result.Outcomes = append(x.result.Outcomes, f.outcome.String())
+		}
+	}
 }
 
 // enough says whether so many violations were found as are looked for.

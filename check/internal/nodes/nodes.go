@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/translate"
@@ -69,6 +70,8 @@ type Config struct {
 	// then run again with what is left on their disk. Only walks have crashes.
 	Crashes    []int
 	CrashLimit int
+	// Agree are the names on which all nodes are to agree that publish them.
+	Agree agreed.Names
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 }
@@ -216,6 +219,7 @@ func (x *explorer) options(node int) sut.Options {
 	o.Args, o.Processor = x.config.Nodes[node].Args, node+1
 	o.Environment.Taken, o.Environment.PeerTime, o.Environment.Clients = true, true, 1
 	o.Environment.PerConnection = true
+	o.Environment.Published = len(x.config.Agree) > 0
 	o.Environment.Crashes = slices.Contains(x.config.Crashes, node)
 	return o
 }
@@ -401,6 +405,7 @@ func (x *explorer) explore(item skeleton.Item) error {
 		e.found.Branches = append(e.found.Branches, network.Resets(x.net, item)...)
 	}
 	x.report(reported{Key: item.Key, IsExplored: true, Explored: e.found})
+	x.agree(item.Key)
 	if err := x.confirm(); err != nil || !x.enough() {
 		return err
 	}

@@ -79,16 +79,19 @@ func (n *track) happened(after []skeleton.Name) bool {
 	return true
 }
 
+// nextName is the name of an event that the node would make now.
+func (n *track) nextName(e *skeleton.Event) skeleton.Name {
+	if n.ordered {
+		return skeleton.Name{Component: n.node, N: len(n.made) + 1}
+	}
+	stream := network.StreamOf(network.Did(e))
+	return skeleton.Name{Component: n.node, Stream: stream, N: n.count[stream] + 1}
+}
+
 // name gives an event of the node its name, and of an ordered one the event before it.
 func (n *track) name(e *skeleton.Event) {
-	e.Component = n.node
-	if n.ordered {
-		if e.N = len(n.made) + 1; e.N > 1 {
-			e.Past = []skeleton.Name{{Component: n.node, N: e.N - 1}}
-		}
-	} else {
-		e.Stream = network.StreamOf(network.Did(e))
-		e.N = n.count[e.Stream] + 1
+	if e.Name = n.nextName(e); n.ordered && e.N > 1 {
+		e.Past = []skeleton.Name{{Component: n.node, N: e.N - 1}}
 	}
 	if n.count[e.Stream] = e.N; e.N == 1 {
 		n.streams = append(n.streams, e.Stream)

@@ -21,6 +21,7 @@ type partedSystem struct {
 	steps [2][]string // see testdata/parted; the server is the first one
 	seen  map[partedState]bool
 	got   [2]map[string]bool // what the nodes come to
+	pairs map[[2]string]bool // and what they come to together
 }
 
 // partedState is comparable, so that no state is gone through twice.
@@ -69,6 +70,7 @@ func (p *partedSystem) explore(s partedState) {
 		for n := range s.nodes {
 			p.got[n][s.nodes[n].got] = true
 		}
+		p.pairs[[2]string{s.nodes[0].got, s.nodes[1].got}] = true
 		return
 	}
 	if s.parted == 0 {
@@ -292,12 +294,18 @@ func TestPartitionsAgainstTwin(t *testing.T) {
 
 // partedOutcomes lists what one of the nodes that follow the scripts can come to, from a state on.
 func partedOutcomes(scripts []string, who int, from partedState) []string {
-	p := partedSystem{seen: map[partedState]bool{}, got: [2]map[string]bool{{}, {}}}
+	return slices.Sorted(maps.Keys(exploreParted(scripts, from).got[who]))
+}
+
+// exploreParted goes through all states of nodes that follow the scripts.
+func exploreParted(scripts []string, from partedState) *partedSystem {
+	p := &partedSystem{seen: map[partedState]bool{}, got: [2]map[string]bool{{}, {}},
+		pairs: map[[2]string]bool{}}
 	for n := range scripts {
 		p.steps[n] = strings.Fields(scripts[n])
 	}
 	p.explore(from)
-	return slices.Sorted(maps.Keys(p.got[who]))
+	return p
 }
 
 // comparePartedNodes checks that one of the nodes comes to what is wanted, and to nothing else.

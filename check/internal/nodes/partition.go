@@ -3,6 +3,7 @@ package nodes
 import (
 	"fmt"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 )
@@ -39,6 +40,7 @@ func (x stages) explore() error {
 		more = len(x.system.Work()) == 0 && !x.enough() && x.next(advances)
 	}
 	x.result.Violations = append(x.told, x.result.Violations...)
+	x.unknown += x.config.Agree.Why(x.unknown, agreed.Published(x.net.Data))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
@@ -51,53 +52,12 @@ type Played struct {
 	err      error
 }
 
-// baton is whose turn it is to make an event. Once a node has parted from what is recorded, nobody
-// waits any more.
-//
-// Nodes that follow the recording never wait for each other in a circle. Each of them comes to its
-// next event by itself, since what it receives until then is recorded. The order of events has
-// those of each node in the order in which it makes them, so one of them can always go on.
-type baton struct {
-	sync.Mutex
-	turn   *sync.Cond
-	order  []course.Place
-	next   int
-	parted *Parting
-}
-
-// await waits until all that was before an event of a node has happened.
-func (b *baton) await(node int) {
-	b.Lock()
-	defer b.Unlock()
-	for b.parted == nil && b.next < len(b.order) && b.order[b.next].Node != node {
-		b.turn.Wait()
-	}
-}
-
-// pass goes on to the next event.
-func (b *baton) pass() {
-	b.Lock()
-	defer b.Unlock()
-	b.next++
-	b.turn.Broadcast()
-}
-
-// drop notes that a node has parted. The first one counts: others may part because of it.
-func (b *baton) drop(p Parting) {
-	b.Lock()
-	defer b.Unlock()
-	if b.parted == nil {
-		b.parted = &p
-	}
-	b.turn.Broadcast()
-}
-
 // environment is that of a node in a run. The node with the violation gets what was sent as soon as
 // it can have arrived, as in its exploration, and others not before they read it.
 //
 // A node that others only need for what it does to them may go on as it likes after that: what it
 // does then is not looked at. The one with the violation must do all that is recorded, and no more.
-func (p *player) environment(node int, b *baton) *environment {
+func (p *player) environment(node int, b *baton.Baton) *environment {
 	// What it sends is noted by itself, and not for others.
 	net := &network.Nodes{Names: p.net.Names, Addresses: p.net.Addresses, Data: maps.Clone(p.net.Data),
 		Parted:  p.net.Parted,
@@ -121,9 +81,8 @@ func (p *player) environment(node int, b *baton) *environment {
 
 // run runs all nodes once. The parting is nil if all have done what is recorded. An error is one of
 // a worker.
-func (p *player) run() ([]Played, *Parting, error) {
-	b := &baton{order: course.Order(p.global)}
-	b.turn = sync.NewCond(b)
+func (p *player) run() ([]Played, *baton.Parting, error) {
+	b := baton.New(course.Order(p.global))
 	all := make([]Played, len(p.workers))
 	var group sync.WaitGroup
 	for c := range p.workers {
@@ -136,12 +95,12 @@ func (p *player) run() ([]Played, *Parting, error) {
 			failed = errors.Join(failed, fmt.Errorf("node %s: %w", p.net.Names[c], err))
 		}
 	}
-	return all, b.parted, failed
+	return all, b.Parted(), failed
 }
 
 // play runs one node. Where it has ended without all of its events, it has parted: nobody must wait
 // for them.
-func (p *player) play(node int, b *baton) Played {
+func (p *player) play(node int, b *baton.Baton) Played {
 	n := p.environment(node, b)
 	var played Played
 	log, err := p.live(node, n, nil, func(log *sut.Log) {
@@ -155,7 +114,8 @@ func (p *player) play(node int, b *baton) Played {
 		if err == nil && log.Outcome != sut.Completed {
 			now = "ends: " + log.Outcome.String()
 		}
-		b.drop(Parting{n.net.Names[node], made + 1, told.Words(n.net, &script[made]), now})
+		b.Drop(baton.Parting{Node: n.net.Names[node], Event: made + 1,
+			Recorded: told.Words(n.net, &script[made]), Now: now})
 	}
 	if err != nil {
 		return Played{err: err}

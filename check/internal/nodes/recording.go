@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -88,8 +90,13 @@ const maxTried = 500
 // looked for first that makes these. It is there: the skeleton was made by such executions.
 func (x recorder) record(f *finding) (*Violation, error) {
 	node := f.item.Component
-	v := &Violation{Node: x.net.Names[node], Outcome: f.outcome,
-		Events: told.Steps(x.net, course.InOneOrder(f.global))}
+	v := &Violation{Node: x.net.Names[node], Outcome: f.outcome}
+	if f.choices == nil { // what it publishes is wrong, and nobody knew that when it ran
+		if err := x.leadTo(f); err != nil {
+			return v, err
+		}
+	}
+	v.Events = told.Steps(x.net, course.InOneOrder(f.global))
 	courses, err := x.courses(f, v)
 	if err != nil {
 		return v, err
@@ -104,7 +111,7 @@ func (x recorder) record(f *finding) (*Violation, error) {
 	}
 	var all []Played
 	if v.Unrecorded == "" {
-		var parted *Parting
+		var parted *baton.Parting
 		var err error
 		switch all, parted, err = p.run(); {
 		case err != nil:
@@ -162,6 +169,27 @@ func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, error) {
 	}
 	courses[node] = found
 	return courses, nil
+}
+
+// leadTo makes the skeleton of a finding whole, up to where its node publishes something wrong.
+// That ends the node, which others may notice. It also finds a schedule of the node for that.
+func (x recorder) leadTo(f *finding) error {
+	g, err := complete(x.explorer, f.global)
+	found := false
+	if node := f.item.Component; g != nil && err == nil {
+		f.global = g
+		found, err = x.search(node, func() *environment {
+			return newEnvironment(x.net, node, g[node].Events, g.Arrivals(node))
+		}, func(n *environment, log *sut.Log, _ model.Outcome) bool {
+			f.choices = choicesOf(log.Events)
+			c := n.analyse(log.Events, len(n.arrivals))
+			return len(c.departures) == 0 && n.hasDone(c)
+		})
+	}
+	if err == nil && !found {
+		err = errors.New("the nodes do not do again what they have done")
+	}
+	return err
 }
 
 // player runs the nodes as a skeleton says, each of which has its worker: that of the exploration,
@@ -223,18 +251,4 @@ func (x recorder) realise(node int, g skeleton.Global, exact bool) (k *course.Co
 		return tried >= maxTried && k != nil
 	})
 	return k, err
-}
-
-// Parting is where a node leaves what is recorded. What it does after that says nothing: others
-// would have done something else, too.
-type Parting struct {
-	Node          string
-	Event         int    // as events of the node are counted, from 1 on
-	Recorded, Now string // what it did there, and what it does instead, in words
-}
-
-// String says it in a line.
-func (p *Parting) String() string {
-	return fmt.Sprintf("node %s parted at its event %d; recorded: it %s; now: it %s", p.Node, p.Event,
-		p.Recorded, p.Now)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
@@ -18,9 +19,9 @@ import (
 type Replayed struct {
 	// Violation is what it leads to; nil: the node that had one ends well, or a node has parted.
 	Violation *Violation
-	Ended     string   // how the node ended that had the violation
-	Changed   []string // nodes whose programs are other ones than those recorded
-	Parted    *Parting // of a node that has changed; nil: all have done what is recorded
+	Ended     string         // how the node ended that had the violation
+	Changed   []string       // nodes whose programs are other ones than those recorded
+	Parted    *baton.Parting // of a node that has changed; nil: all have done what is recorded
 }
 
 // maxSteps is how long an execution of a node that has changed may be, or twice as long as it was.

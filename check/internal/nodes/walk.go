@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -89,12 +90,13 @@ const maxWalkTicks = 10_000
 // long, in which little else happens than that nodes try again.
 const longestParted = 30 * time.Second
 
-// newWalk is a walk of the nodes.
-func newWalk(net *network.Nodes, random *rand.Rand) *walk {
+// newWalk is a walk of the nodes, which are to agree on some names.
+func newWalk(net *network.Nodes, agree agreed.Names, random *rand.Rand) *walk {
+	said := agreed.New(agree)
 	w := &walk{net: net, random: random, stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
 	for c := range net.Names {
 		n := newEnvironment(net, c, nil, nil)
-		n.goesOn = true
+		n.goesOn, n.said = true, said
 		m := &member{environment: n, walk: w, turn: make(chan struct{}, 1),
 			aborted: map[skeleton.Name]bool{}, timing: pace.Timing{}}
 		n.pace = m
@@ -265,7 +267,7 @@ func (m *member) Exchange(in model.Input) (a model.Answer, err error) {
 		m.walk.tell(m)
 		return a, err
 	}
-	if a, err = m.answer(in); err == nil {
+	if a, err = m.answer(in); err == nil && a.Failure == "" {
 		m.reacts(&a)
 	}
 	return a, err

@@ -8,17 +8,14 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
-	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
-
-// mostChanges is how often priorities of goroutines change in a walk of a node.
-const mostChanges = 3
 
 // walks explores the nodes at random: one walk after the other, each with a random number generator
 // of its own that comes of the seed and the number of the walk.
@@ -34,9 +31,10 @@ type walked struct {
 	Lengths []int // the longest execution of each node, in transitions
 	Inputs  []int // the most inputs of each, and those that are about its disk
 	Disks   []int
-	Ticks   int    // how often the clock has advanced, at most
-	Events  int    // how many there were in a walk, at most
-	Cut     string // that executions of a node were cut off
+	Ticks   int      // how often the clock has advanced, at most
+	Events  int      // how many there were in a walk, at most
+	Cut     string   // that executions of a node were cut off
+	Said    []string // names that were published, of each pattern of Config.Agree one
 }
 
 // explore makes walks until one has a violation, or a bound is reached. Nothing is known of other
@@ -85,6 +83,7 @@ func (x *walks) explore() error {
 		x.Cut = "; " + x.Cut
 	}
 	x.unknown += x.Cut
+	x.unknown += x.config.Agree.Why(x.unknown, x.Said)
 	return nil
 }
 
@@ -101,7 +100,7 @@ func (x *walks) save(last bool) {
 func (x *walks) one(random *rand.Rand) error {
 	net := *x.net
 	net.Ordered, net.Data = ordered(len(net.Names)), map[network.Event][]byte{}
-	w := newWalk(&net, random)
+	w := newWalk(&net, x.config.Agree, random)
 	w.cutAt = x.parted(random)
 	t := taken{walk: w, ends: make([]ended, len(w.members))}
 	for c, m := range w.members {
@@ -124,6 +123,7 @@ func (x *walks) one(random *rand.Rand) error {
 		x.Cut = cmp.Or(x.Cut, w.over)
 	}
 	x.Ticks, x.Events = max(x.Ticks, w.ticks), max(x.Events, w.events)
+	x.Said = x.config.Agree.Add(x.Said, agreed.Published(net.Data))
 	if err := x.interrupted(); err != nil {
 		return err
 	}
@@ -232,18 +232,8 @@ func (x *walks) crashes(node int, random *rand.Rand) (list []crash) {
 
 // schedule has goroutines of a node be picked at random, and gives it random numbers of its own.
 func (x *walks) schedule(node int, random *rand.Rand) sut.Schedule {
-	s := sut.Schedule{Seed: random.Uint64() | 1, Beginning: sut.Beginning{Draws: random.Uint64()},
-		Rounds: maxRounds, Steps: x.config.Depth, WantLeaks: x.config.Leaks}
-	// What suits one program is not what suits another one, and nobody knows before.
-	switch picks := x.config.Walks.Picks; picks[random.IntN(len(picks))] {
-	case pick.ByPriority:
-		s.Priorities = &sut.Priorities{}
-		for range random.IntN(mostChanges + 1) {
-			s.Priorities.Changes = append(s.Priorities.Changes, 1+random.IntN(max(x.Lengths[node], 1)))
-		}
-	case pick.ByOperation:
-		s.PartialOrder = true
-	}
+	s := x.config.Walks.Schedule(random, x.Lengths[node])
+	s.Rounds, s.Steps, s.WantLeaks = maxRounds, x.config.Depth, x.config.Leaks
 	return s
 }
 

@@ -19,10 +19,11 @@ import (
 type Event struct {
 	Kind model.Kind
 	// Conn is a connection, with the name that it has at both ends; empty: it is about a listener.
-	Conn    string
-	Address string // of a Connect, a Listen, and the Close of a listener
+	Conn string
+	// Address is that of a Connect, a Listen, and the Close of a listener; of a Publish, the name.
+	Address string
 	// Sent is, of a Send, a Shutdown and a Close, the hash of all that was sent on the connection,
-	// this included.
+	// this included; of a Publish, that of the value.
 	Sent Hash
 	// Taken is, of a Receive and a Close, how many bytes of the connection were read by then. With
 	// End a Receive has found the end of the stream instead, and a Broken comes after that.
@@ -36,6 +37,8 @@ type Event struct {
 	Aborts bool
 	// Lost is, of a Crashed, how many changes of the disk are lost at most.
 	Lost int
+	// Violates says, of a Publish, what is wrong with it; empty: nothing.
+	Violates string
 	// Time is, of a Pass, what the common clock shows then. Own says that a timer of the node is
 	// due.
 	Time time.Duration
@@ -51,6 +54,9 @@ func (e Event) Key() string {
 	}
 	if e.Lost > 0 {
 		key += fmt.Sprint(" loses ", e.Lost)
+	}
+	if e.Violates != "" {
+		key += fmt.Sprintf(" violates %q", e.Violates)
 	}
 	return key
 }

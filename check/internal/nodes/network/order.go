@@ -17,6 +17,7 @@ import (
 const (
 	Doors   = "doors" // what is listened at, connected and accepted
 	Ticking = "clock"
+	Saying  = "published"
 )
 
 // StreamOf is the stream of an event.
@@ -24,6 +25,8 @@ func StreamOf(d Event) string {
 	switch {
 	case d.Kind == model.Pass:
 		return Ticking
+	case d.Kind == model.Publish:
+		return Saying
 	case d.Conn == "" || d.Kind == model.Connect || d.Kind == model.Accept:
 		return Doors
 	case d.Kind == model.Receive:

@@ -7,6 +7,9 @@ package pick
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // Walks says that executions of all nodes together are picked at random, and how.
@@ -31,6 +34,26 @@ const (
 	// Aware Concurrency Sampling, CAV 2018).
 	ByOperation
 )
+
+// mostChanges is how often priorities of goroutines change in an execution.
+const mostChanges = 3
+
+// Schedule has the goroutines of a node be picked at random in its next execution, and gives it
+// random numbers of its own. Length is the longest one so far, in transitions.
+func (w *Walks) Schedule(random *rand.Rand, length int) sut.Schedule {
+	s := sut.Schedule{Seed: random.Uint64() | 1, Beginning: sut.Beginning{Draws: random.Uint64()}}
+	// What suits one program is not what suits another one, and nobody knows before.
+	switch w.Picks[random.IntN(len(w.Picks))] {
+	case ByPriority:
+		s.Priorities = &sut.Priorities{}
+		for range random.IntN(mostChanges + 1) {
+			s.Priorities.Changes = append(s.Priorities.Changes, 1+random.IntN(max(length, 1)))
+		}
+	case ByOperation:
+		s.PartialOrder = true
+	}
+	return s
+}
 
 // Asked is what a check asks for that explorations do, or walks, and not both.
 type Asked struct {

@@ -24,7 +24,7 @@ func Events(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
 		list = append(list, report.NodeEvent{
 			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.Data[d],
 			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Lost: d.Lost,
-			Time: d.Time, Own: d.Own,
+			Violates: d.Violates, Time: d.Time, Own: d.Own,
 			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
 		})
 	}
@@ -71,7 +71,7 @@ func TimingOf(list []report.NodeEvent, nodes int) []pace.Timing {
 var kinds = map[string]model.Kind{"connect": model.Connect, "listen": model.Listen,
 	"accept": model.Accept, "send": model.Send, "receive": model.Receive, "shutdown": model.Shutdown,
 	"close": model.Close, "reset": model.Broken, "pass": model.Pass, "crash": model.Crashed,
-	"restart": model.Restarted}
+	"restart": model.Restarted, "publish": model.Publish}
 
 // Skeleton is the inverse of Events. Hashes are made anew, of what the file has. Whatever
 // a file has that nodes do not do shows when they are run.
@@ -90,12 +90,16 @@ func Skeleton(rec *report.NodesRecording) (skeleton.Global, map[network.Event][]
 		c := r.Node - 1
 		at := stream{c, r.Conn}
 		label := network.Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken,
-			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Lost: r.Lost, Time: r.Time, Own: r.Own}
+			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Lost: r.Lost, Violates: r.Violates,
+			Time: r.Time, Own: r.Own}
 		switch label.Kind {
 		case model.Connect, model.Accept:
 			open[at] = true
 		case model.Receive:
 			taken[at] = max(taken[at], r.Taken)
+		case model.Publish:
+			label.Sent.Add(r.Data)
+			data[label] = r.Data
 		case model.Send, model.Shutdown, model.Close:
 			h := sent[at]
 			h.Add(append([]byte(r.Kind), r.Data...))

@@ -79,6 +79,8 @@ func Words(net *network.Nodes, e *skeleton.Event) string {
 			return fmt.Sprintf("is refused as %s at %s", d.Conn, d.Address)
 		}
 		return fmt.Sprintf("connects as %s to %s", d.Conn, d.Address)
+	case model.Publish:
+		return fmt.Sprintf("publishes %s: %s", d.Address, shown(net.Data[d]))
 	case model.Listen:
 		return "listens at " + d.Address
 	case model.Shutdown:

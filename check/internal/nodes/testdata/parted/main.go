@@ -8,7 +8,8 @@
 //
 // What a node has got are the letters that it has read, and t for what was too late, e for the end
 // of the stream, x for a reset, p for a write that fails, and f for a connect that is refused. A
-// node without a connection does no more. CHECK is in:A,B or not:A; what it has got must be so.
+// node without a connection does no more. CHECK is in:A,B or not:A; what it has got must be so. Or
+// it is has:X: then the node publishes whether it has got the letter X.
 package main
 
 import (
@@ -28,6 +29,10 @@ func main() {
 // check fails if what a node has got is not as it must be.
 func check(want, got string) {
 	how, list, _ := strings.Cut(want, ":")
+	if how == "has" {
+		tandem.Publish("has "+list, strings.Contains(got, list))
+		return
+	}
 	if slices.Contains(strings.Split(list, ","), got) != (how == "in") {
 		tandem.Assert(false, "got="+got+".")
 	}
