@@ -5,7 +5,10 @@ go 1.26.0
 require (
 	github.com/hashicorp/raft v1.7.3
 	github.com/hashicorp/raft-boltdb/v2 v2.3.1
+	github.com/tandem-mc/tandem v0.0.0
 )
+
+replace github.com/tandem-mc/tandem => ../../..
 
 require (
 	github.com/armon/go-metrics v0.4.1 // indirect
@@ -19,5 +22,5 @@ require (
 	github.com/mattn/go-colorable v0.1.12 // indirect
 	github.com/mattn/go-isatty v0.0.14 // indirect
 	go.etcd.io/bbolt v1.3.5 // indirect
-	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
 )

@@ -1,22 +1,20 @@
 // Command node is one of three nodes of hashicorp/raft, unmodified. It proposes a few values, and
-// tells the judge what it has applied.
+// publishes what it applies, and the terms in which it leads.
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"maps"
-	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
 	boltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"github.com/tandem-mc/tandem"
 )
 
 var (
@@ -26,51 +24,32 @@ var (
 
 var addresses = map[string]string{"a": "127.0.0.1:7901", "b": "127.0.0.1:7902", "c": "127.0.0.1:7903"}
 
-// machine is the state machine: it notes what is applied to it.
-type machine struct {
-	sync.Mutex
-	Applied map[uint64]string
-	Led     map[uint64]string
-}
+// machine is the state machine: it publishes what is applied to it.
+type machine struct{}
 
 // Apply implements raft.FSM.
-func (m *machine) Apply(l *raft.Log) any {
-	m.Lock()
-	defer m.Unlock()
-	m.Applied[l.Index] = string(l.Data)
+func (machine) Apply(l *raft.Log) any {
+	tandem.Publish(fmt.Sprint("entry ", l.Index), string(l.Data))
 	return nil
 }
 
 // Snapshot and Restore implement raft.FSM.
-func (m *machine) Snapshot() (raft.FSMSnapshot, error) { return nil, errors.New("there are none") }
-func (m *machine) Restore(io.ReadCloser) error         { return errors.New("there are none") }
+func (machine) Snapshot() (raft.FSMSnapshot, error) { return nil, errors.New("there are none") }
+func (machine) Restore(io.ReadCloser) error         { return errors.New("there are none") }
 
 func main() {
 	flag.Parse()
-	m := &machine{Applied: map[uint64]string{}, Led: map[uint64]string{}}
-	r := start(m)
-	go watch(r, m)
+	r := start()
+	go watch(r)
 	for i := range 12 {
 		time.Sleep(400 * time.Millisecond)
 		r.Apply([]byte(fmt.Sprint(*id, i)), time.Second) // refused where it is not the leader
 	}
 	time.Sleep(time.Second)
-
-	conn, err := net.Dial("tcp", "127.0.0.1:7900")
-	if err != nil {
-		panic(err)
-	}
-	m.Lock()
-	report := map[string]map[uint64]string{"Applied": maps.Clone(m.Applied), "Led": maps.Clone(m.Led)}
-	m.Unlock()
-	if err := json.NewEncoder(conn).Encode(report); err != nil {
-		panic(err)
-	}
-	conn.Close()
 }
 
 // start starts the node, with the time-outs that raft has by default.
-func start(m *machine) *raft.Raft {
+func start() *raft.Raft {
 	config := raft.DefaultConfig()
 	config.LocalID, config.LogOutput = raft.ServerID(*id), io.Discard
 	transport, err := raft.NewTCPTransport(addresses[*id], nil, 3, 10*time.Second, io.Discard)
@@ -88,7 +67,7 @@ func start(m *machine) *raft.Raft {
 		}
 		logs, votes = store, store
 	}
-	r, err := raft.NewRaft(config, m, logs, votes, raft.NewInmemSnapshotStore(), transport)
+	r, err := raft.NewRaft(config, machine{}, logs, votes, raft.NewInmemSnapshotStore(), transport)
 	if err != nil {
 		panic(err)
 	}
@@ -102,14 +81,12 @@ func start(m *machine) *raft.Raft {
 	return r
 }
 
-// watch notes the terms in which the node is the leader.
-func watch(r *raft.Raft, m *machine) {
+// watch publishes the terms in which the node is the leader.
+func watch(r *raft.Raft) {
 	for is := range r.LeaderCh() {
 		term := r.CurrentTerm()
 		if is && r.State() == raft.Leader && r.CurrentTerm() == term {
-			m.Lock()
-			m.Led[term] = *id
-			m.Unlock()
+			tandem.Publish(fmt.Sprint("leader of term ", term), *id)
 		}
 	}
 }
