@@ -25,6 +25,7 @@
 # make roots      a newcomer's way in bare roots of Debian 12 and 13 and Ubuntu 24.04, which
 #                 debootstrap makes; ROOTS="trixie", JOURNEYS="demo test" (scripts/roots/roots.sh)
 # make container  the image is built and used: the privileges it takes, its services, jobs of CI
+# make compose    of that only the services of distributed checks: docs/guide/distributed.md
 # make soak       a million executions, 100,000 checkpoints and restores: nothing may grow
 #
 # Experiments:
@@ -54,7 +55,7 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath
 
 .NOTPARALLEL:
 .PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \
-	soak fuzz cases kills roots versions table2 adaptive libraries servers museum finders protocols online container \
+	soak fuzz cases kills roots versions table2 adaptive libraries servers museum finders protocols online container compose \
 	external steam workers raft lint house clean
 all: build
 
@@ -241,6 +242,9 @@ raft:
 # What it starts, such as a container engine, it ends. -timeout: base images are made of packages.
 container: setup build
 	$(GO) test ./scripts/container -count=1 -v -timeout 2h -container
+
+compose: setup build
+	$(GO) test ./scripts/container -run '^TestContainer$$/^distributed$$' -count=1 -v -timeout 2h -container
 
 lint:
 	$(GO) vet ./...

@@ -102,7 +102,7 @@ func tryJobs(t *testing.T, e *engine) {
 			if where := environments[name]; where == "" {
 				c = onThisMachine(t, script)
 			} else {
-				c = e.inGoImage(append(options, strings.Fields(where)...), script, newProject(t))
+				c = e.inGoImage(append(options, strings.Fields(where)...), script, newProject(t, "project"))
 			}
 			out, err := c.CombinedOutput()
 			if err != nil || !strings.Contains(strings.ToLower(string(out)), "holds") {
@@ -125,7 +125,7 @@ func onThisMachine(t *testing.T, script string) *exec.Cmd {
 	}
 	c := exec.Command("sh", "-c", script)
 	c.Env = append(os.Environ(), "GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY="+summary)
-	c.Dir = newProject(t)
+	c.Dir = newProject(t, "project")
 	return c
 }
 
@@ -142,10 +142,10 @@ func (e *engine) inGoImage(options []string, script, project string) *exec.Cmd {
 }
 
 // newProject makes a module of a user in a directory that anybody may write to.
-func newProject(t *testing.T) string {
+func newProject(t *testing.T, name string) string {
 	t.Helper()
 	project := t.TempDir()
-	if err := os.CopyFS(project, os.DirFS("testdata/project")); err != nil {
+	if err := os.CopyFS(project, os.DirFS(filepath.Join("testdata", name))); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(filepath.Join(project, "go.mod.txt"), filepath.Join(project, "go.mod")); err != nil {

@@ -105,7 +105,7 @@ func (s service) run(prefix, source string) []string {
 func tryCompose(t *testing.T, e *engine) {
 	all := services(t)
 	prefix := "tandem-test-"
-	project := newProject(t)
+	project := newProject(t, "project")
 	t.Cleanup(func() { docker(t, "volume", "rm", prefix+"socket", prefix+"cache") })
 	start := append(all["ckptd"].run(prefix, project), "-d", "--name", prefix+"ckptd", tandemImage)
 	docker(t, append(start, all["ckptd"].Command...)...)

@@ -22,6 +22,8 @@ func TestContainer(t *testing.T) {
 	t.Run("privileges", func(t *testing.T) { tryPrivileges(t, e) })
 	t.Run("compose", func(t *testing.T) { tryCompose(t, e) })
 	t.Run("jobs", func(t *testing.T) { tryJobs(t, e) })
+	// The last one, since it takes the network from an engine that was started here.
+	t.Run("distributed", func(t *testing.T) { tryDistributed(t, e) })
 }
 
 // result is what is deterministic in the result of a check.

@@ -1,11 +1,14 @@
 #!/bin/sh
-# engine.sh start DIRECTORY | stop DIRECTORY | install
+# engine.sh start DIRECTORY | apart DIRECTORY | stop DIRECTORY | install
 #
 # A Docker engine for the test of the container, on machines that have none. It
 # is started by hand, has all of its files in DIRECTORY, and touches neither the
 # network nor another engine of the machine: containers use the network of the
-# host, or none. "start" prints the address for DOCKER_HOST. "install" installs
-# Debian's packages that this directory needs, without starting a service.
+# host, or none. "start" prints the address for DOCKER_HOST. "apart" starts it in
+# a network namespace of its own, where it can make networks for containers, and
+# from where nothing outside is reached. If it runs already, it is started again so,
+# with its images. "install" installs Debian's packages that this directory needs,
+# without starting a service.
 set -eu
 
 say() { echo "engine: $*" >&2; }
@@ -51,9 +54,15 @@ started() { DOCKER_HOST=unix://$1/docker.sock docker info >/dev/null 2>&1; }
 # start leaves dockerd in a session of its own. Its log is in the directory.
 start() {
 	directory=$1
+	if [ "$2" = apart ]; then
+		end "$directory"
+		set -- unshare --net sh -c 'ip link set lo up && exec "$@"' sh
+	else
+		set --
+	fi
 	mkdir -p "$directory"
 	runtime=$(realpath "$(dirname "$0")")/held-runc.sh
-	setsid dockerd --host "unix://$directory/docker.sock" --data-root "$directory/data" \
+	setsid "$@" dockerd --host "unix://$directory/docker.sock" --data-root "$directory/data" \
 		--exec-root "$directory/exec" --pidfile "$directory/pid" --storage-driver overlay2 \
 		--bridge none --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
 		--exec-opt native.cgroupdriver=cgroupfs \
@@ -73,15 +82,19 @@ start() {
 	echo "unix://$directory/docker.sock"
 }
 
+# end ends the engine of a directory.
+end() {
+	[ -s "$1/pid" ] || return 0
+	pid=$(cat "$1/pid")
+	kill "$pid" 2>/dev/null || true
+	while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+}
+
 # stop ends the engine of a directory, and removes the directory. What dockerd
 # leaves mounted is unmounted first, so that nothing else is removed.
 stop() {
 	directory=$1
-	if [ -s "$directory/pid" ]; then
-		pid=$(cat "$directory/pid")
-		kill "$pid" 2>/dev/null || true
-		while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
-	fi
+	end "$directory"
 	awk -v below="$directory/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts | sort -r |
 		while read -r mounted; do umount "$mounted"; done
 	rm -rf --one-file-system "$directory"
@@ -89,7 +102,8 @@ stop() {
 
 case "${1:-} $#" in
 "install 1") install ;;
-"start 2") start "$(realpath -m "$2")" ;;
+"start 2") start "$(realpath -m "$2")" together ;;
+"apart 2") start "$(realpath -m "$2")" apart ;;
 "stop 2") stop "$(realpath -m "$2")" ;;
-*) fail "usage: engine.sh start DIRECTORY | stop DIRECTORY | install" ;;
+*) fail "usage: engine.sh start DIRECTORY | apart DIRECTORY | stop DIRECTORY | install" ;;
 esac

@@ -10,8 +10,8 @@ import (
 )
 
 // published are the files that users build from or copy.
-var published = []string{"Dockerfile", ".dockerignore", "compose.yaml", "docs/ci/github.yml",
-	"docs/ci/gitlab.yml",
+var published = []string{"Dockerfile", ".dockerignore", "compose.yaml", clusterFile,
+	"docs/ci/github.yml", "docs/ci/gitlab.yml",
 	"scripts/container/prepare-go.sh", "scripts/container/base-images.sh", "scripts/container/engine.sh"}
 
 // TestNoHosts: images, packages and modules come from where the machine gets them. So no file names

@@ -48,6 +48,7 @@ func read(t *testing.T, name string) string {
 type engine struct {
 	modules string // this machine's cache of modules, which containers read
 	source  string // root of the repository
+	own     string // directory of an engine that was started here; empty: it was there before
 }
 
 // Images that are made here. They stay in an engine that was there before.
@@ -61,15 +62,16 @@ const (
 // test.
 func startEngine(t *testing.T) *engine {
 	t.Helper()
+	own := ""
 	if exec.Command("docker", "info").Run() != nil {
-		ownEngine(t)
+		own = ownEngine(t)
 	}
 	source, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	modules := strings.TrimSpace(command(t, "go", "env", "GOMODCACHE"))
-	e := &engine{modules: modules, source: source}
+	e := &engine{modules: modules, source: source, own: own}
 	e.baseImages(t)
 	began := time.Now()
 	args := []string{"build", "--network", "host", "-t", tandemImage,
@@ -94,9 +96,9 @@ func startEngine(t *testing.T) *engine {
 	return e
 }
 
-// ownEngine starts an engine for this test. Where none is to be had the test fails, and says so
-// loudly: nothing was tried.
-func ownEngine(t *testing.T) {
+// ownEngine starts an engine for this test, and returns its directory. Where none is to be had the
+// test fails, and says so loudly: nothing was tried.
+func ownEngine(t *testing.T) string {
 	t.Helper()
 	command(t, "./engine.sh", "install")
 	directory, err := os.MkdirTemp("/var/tmp", "tandem-engine-")
@@ -109,6 +111,38 @@ func ownEngine(t *testing.T) {
 	}
 	t.Cleanup(func() { command(t, "./engine.sh", "stop", directory) })
 	t.Setenv("DOCKER_HOST", strings.TrimSpace(string(started)))
+	return directory
+}
+
+// apart gives an engine that was started here a network of its own, for networks of containers. So
+// nothing of that touches the machine's. Containers reach nothing outside from then on.
+func (e *engine) apart(t *testing.T) {
+	t.Helper()
+	if e.own == "" {
+		return
+	}
+	if said, err := exec.Command("./engine.sh", "apart", e.own).CombinedOutput(); err != nil {
+		t.Fatalf("the engine does not start again: %v\n%s", err, said)
+	}
+}
+
+// things are what an engine has: containers, networks and volumes. Of an engine that was started
+// here they are the interfaces, too.
+func (e *engine) things(t *testing.T) (list []string) {
+	t.Helper()
+	for _, args := range [][]string{{"ps", "-aq"}, {"network", "ls", "-q"}, {"volume", "ls", "-q"}} {
+		list = append(list, strings.Fields(docker(t, args...))...)
+	}
+	if e.own == "" {
+		return list
+	}
+	pid := strings.TrimSpace(command(t, "cat", filepath.Join(e.own, "pid")))
+	for line := range strings.Lines(command(t, "cat", "/proc/"+pid+"/net/dev")) {
+		if name, _, ok := strings.Cut(line, ":"); ok {
+			list = append(list, strings.TrimSpace(name))
+		}
+	}
+	return list
 }
 
 // baseImages makes the stand-ins of base images that were not named.
