@@ -86,7 +86,7 @@ func (r Request) options(before time.Duration) (Options, error) {
 		Package: r.Package, Args: config.Args, Env: config.Env, World: config.World, Dir: dir,
 		Time: config.Bounds.Time, Depth: config.Bounds.Depth,
 		Leaks: config.Leaks, SelfCheck: config.SelfCheck,
-		Violations: r.Violations, Shrink: r.Shrink, Workers: cmp.Or(config.Workers, usefulWorkers(config)),
+		Violations: r.Violations, Shrink: r.Shrink, Workers: usefulWorkers(config),
 		PeerOptions: PeerOptions{
 			Group: config.Group, Absent: config.Absent,
 			StrategyName: config.Strategy, BackendName: config.Backend,

@@ -120,13 +120,13 @@ func (q SearchRequest) assumed(b configs.Bounds) []string {
 	return []string{line}
 }
 
-// usefulWorkers is how many workers a search gets when nobody says. There is only one group of
-// peers: several workers would make it go back and forth between what each of them asks for.
-// Otherwise each processor gets one that the process may use, in a container as many as its limit
-// on processor time is worth: that is what GOMAXPROCS is, unless somebody has set it.
+// usefulWorkers is how many workers a search gets: so many as are asked for, or one with a group
+// of peers, of which several would ask for different things by turns. Otherwise each processor
+// gets one that the process may use, in a container as many as its limit on processor time is
+// worth: that is what GOMAXPROCS is, unless somebody has set it.
 func usefulWorkers(config configs.Config) int {
-	if config.Group != nil {
-		return 1
+	if config.Workers > 0 || config.Group != nil {
+		return max(config.Workers, 1)
 	}
 	return runtime.GOMAXPROCS(0)
 }

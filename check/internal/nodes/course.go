@@ -14,7 +14,7 @@ func courseOf(n *track, log []sut.Event, arrivals int) *course.Course {
 	c := n.analyse(log, arrivals)
 	if n.ordered {
 		k := &course.Course{Made: n.made}
-		for _, a := range choicesOf(log) {
+		for _, a := range course.ChoicesOf(log) {
 			k.Actions = append(k.Actions, &a)
 		}
 		return k
@@ -51,14 +51,4 @@ func courseOf(n *track, log []sut.Event, arrivals int) *course.Course {
 		k.Add(nil, course.UpTo(len(k.Actions)), by[atEnd])
 	}
 	return k
-}
-
-// choicesOf is the schedule that an execution followed. The clock advances by itself.
-func choicesOf(events []sut.Event) (list []model.Action) {
-	for i := range events {
-		if e := &events[i]; e.Kind == sut.Stepped {
-			list = append(list, e.Action())
-		}
-	}
-	return list
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
+	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -116,7 +117,7 @@ func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome
 	if !outcome.Violation() {
 		return
 	}
-	f := &finding{item: item, outcome: outcome, choices: choicesOf(log.Events), race: raceOf(log)}
+	f := &finding{item: item, outcome: outcome, choices: course.ChoicesOf(log.Events), race: raceOf(log)}
 	// Executions that show the same are one violation. A deadlock may not be one, so it may come
 	// again with another item.
 	program := x.config.Nodes[item.Component].Program

@@ -66,6 +66,9 @@ type Config struct {
 	Partitions [][][2]int
 	// Walks has executions of all nodes be run at random; nil: all executions are explored.
 	Walks *pick.Walks
+	// Crews is how many walks are made at the same time, at most; 0: one. It changes nothing of
+	// what is found.
+	Crews int
 	// Crashes are the nodes that may crash, by their places, each CrashLimit times in a walk, and
 	// then run again with what is left on their disk. Only walks have crashes.
 	Crashes    []int
@@ -142,6 +145,13 @@ type explorer struct {
 	replaced map[string][]model.Action
 }
 
+// maxRounds is how often a goroutine goes round a loop that waits, without any effect, while others
+// can go on.
+const maxRounds = 32
+
+// errEnough ends the exploration: there is a violation, or a bound.
+var errEnough = errors.New("enough")
+
 // finding is an execution of a node that it should not have, and the skeleton that it is in.
 type finding struct {
 	item    skeleton.Item
@@ -203,7 +213,9 @@ func (x *explorer) exploreAll() error {
 // passes. Who has started some and not all is to close those.
 func (x *explorer) start() error {
 	for i, node := range x.config.Nodes {
-		w, err := sut.Start(node.Program, x.options(i))
+		o := x.options(i)
+		o.Processor = len(x.workers) + 1
+		w, err := sut.Start(node.Program, o)
 		if err != nil {
 			return fmt.Errorf("node %s: %w", node.Name, err)
 		}
@@ -216,7 +228,7 @@ func (x *explorer) start() error {
 // options are those of the worker of a node.
 func (x *explorer) options(node int) sut.Options {
 	o := x.config.Worker
-	o.Args, o.Processor = x.config.Nodes[node].Args, node+1
+	o.Args = x.config.Nodes[node].Args
 	o.Environment.Taken, o.Environment.PeerTime, o.Environment.Clients = true, true, 1
 	o.Environment.PerConnection = true
 	o.Environment.Published = len(x.config.Agree) > 0

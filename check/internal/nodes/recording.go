@@ -181,7 +181,7 @@ func (x recorder) leadTo(f *finding) error {
 		found, err = x.search(node, func() *environment {
 			return newEnvironment(x.net, node, g[node].Events, g.Arrivals(node))
 		}, func(n *environment, log *sut.Log, _ model.Outcome) bool {
-			f.choices = choicesOf(log.Events)
+			f.choices = course.ChoicesOf(log.Events)
 			c := n.analyse(log.Events, len(n.arrivals))
 			return len(c.departures) == 0 && n.hasDone(c)
 		})
@@ -195,7 +195,7 @@ func (x recorder) leadTo(f *finding) error {
 // player runs the nodes as a skeleton says, each of which has its worker: that of the exploration,
 // which is over. The schedules are still to be filled in.
 func (x recorder) player(g skeleton.Global, node int) *player {
-	p := &player{net: x.net, global: g, judged: node, workers: x.workers}
+	p := &player{net: x.net, global: g, judged: node, workers: x.workers[:len(g)]}
 	for _, n := range x.config.Nodes {
 		p.programs = append(p.programs, n.Program)
 		p.schedules = append(p.schedules, sut.Schedule{Rounds: maxRounds, WantLeaks: x.config.Leaks})

@@ -10,7 +10,6 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
-	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -104,7 +103,7 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 		}
 		s := sut.Schedule{Beginning: sut.Beginning{Draws: n.Draws}, Rounds: maxRounds,
 			WantLeaks: n.Outcome == sut.Leaked.String()}
-		s.Prefix = actionsOf(n.Schedule)
+		s.Prefix = recorded.Actions(n.Schedule)
 		// A program that has changed may not be able to follow, and may never end.
 		if programs[i].Hash != n.Build {
 			s.Lenient, s.Steps = true, max(maxSteps, 2*len(s.Prefix))
@@ -113,7 +112,7 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 		p.later = append(p.later, nil)
 		for _, life := range n.Later {
 			next := s
-			next.Draws, next.Prefix = life.Draws, actionsOf(life.Schedule)
+			next.Draws, next.Prefix = life.Draws, recorded.Actions(life.Schedule)
 			p.later[i] = append(p.later[i], next)
 		}
 		w, err := sut.Start(programs[i], sut.Options{Args: n.Args, Env: n.Env, Dir: n.Directory,
@@ -125,14 +124,6 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 		unwatch = append(unwatch, context.AfterFunc(ctx, w.Interrupt))
 	}
 	return p, closeAll, nil
-}
-
-// actionsOf is the schedule that is recorded.
-func actionsOf(list []report.Chosen) (prefix []model.Action) {
-	for _, c := range list {
-		prefix = append(prefix, model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
-	}
-	return prefix
 }
 
 // asRecorded tells which node does something else than what is recorded of the same program. The

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -141,7 +142,7 @@ func (x *explorer) remember(key string, log *sut.Log) {
 	if _, noted := x.replaced[key]; !noted {
 		x.replaced[key] = x.schedules[key]
 	}
-	x.schedules[key] = choicesOf(log.Events)
+	x.schedules[key] = course.ChoicesOf(log.Events)
 }
 
 // mark notes what is known before an item.

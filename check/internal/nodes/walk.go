@@ -11,6 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -32,20 +33,13 @@ type walk struct {
 	// events is how many there were. cutAt is when the network is parted; nil: it is not, or was.
 	// cut says that it was, and parted at which time.
 	events int
-	cutAt  *cut
+	cutAt  *pick.Cut
 	cut    bool
 	parted time.Duration
 	// rests: nobody can go on any more, so each node is told to end. over is why the walk ends
 	// before that; empty: it does not.
 	rests bool
 	over  string
-}
-
-// cut is a partition that is still to come: after so many events of all nodes. So it is more likely
-// where much happens than where nodes only wait. It lasts for so many advances of the clock.
-type cut struct {
-	links          [][2]int
-	events, length int
 }
 
 // member is a node in a walk. It implements sut.Peers.
@@ -62,7 +56,7 @@ type member struct {
 	tick *network.Event
 	// crashes are still to come. It is down after one of them, until the clock has advanced so
 	// often. All that it had open is closed then, and what others send to that is lost.
-	crashes []crash
+	crashes []pick.Crash
 	down    bool
 	until   int
 	disks   int                // inputs that are about its disk
@@ -72,15 +66,6 @@ type member struct {
 	aborted map[skeleton.Name]bool
 	timing  pace.Timing
 	stopped bool // it was told to end
-}
-
-// crash is when a node crashes in a walk: right before one of its inputs, by its number among all
-// of them, or among those that are about its disk. Between two inputs a program does nothing that
-// others can notice, or that is left on its disk.
-type crash struct {
-	at     int
-	isDisk bool
-	down   int // how often the clock advances before it runs again
 }
 
 // maxWalkTicks is how often the clock advances in a walk. It is cut off there.
@@ -136,7 +121,7 @@ func (w *walk) pass(m *member) {
 
 // next chooses who goes on; nil: all are gone. If nobody can, the clock advances, or the walk ends.
 func (w *walk) next(now *member) *member {
-	if w.cutAt != nil && w.events >= w.cutAt.events {
+	if w.cutAt != nil && w.events >= w.cutAt.Events {
 		w.part()
 	}
 	// A timer that is late waits until nobody else does anything at its time.
@@ -173,7 +158,7 @@ func (w *walk) next(now *member) *member {
 // part has nothing get through between some nodes from now on. What was sent before may still come.
 // Connects that are made now wait.
 func (w *walk) part() {
-	w.net.Parted = &network.Partition{Links: w.cutAt.links, From: w.ticks, Until: w.ticks + w.cutAt.length}
+	w.net.Parted = &network.Partition{Links: w.cutAt.Links, From: w.ticks, Until: w.ticks + w.cutAt.Length}
 	w.cut, w.parted, w.cutAt = true, w.now, nil
 	for _, m := range w.members {
 		m.hold.Connects = m.tried
@@ -278,13 +263,13 @@ func (m *member) crashesNow(in model.Input) *model.Crash {
 	if in.Kind == model.Disk {
 		m.disks++
 	}
-	i := slices.IndexFunc(m.crashes, func(c crash) bool {
-		return !c.isDisk && c.at == m.input+1 || c.isDisk && in.Kind == model.Disk && c.at == m.disks
+	i := slices.IndexFunc(m.crashes, func(c pick.Crash) bool {
+		return !c.IsDisk && c.At == m.input+1 || c.IsDisk && in.Kind == model.Disk && c.At == m.disks
 	})
 	if i < 0 {
 		return nil
 	}
-	m.until = m.walk.ticks + m.crashes[i].down
+	m.until = m.walk.ticks + m.crashes[i].Down
 	m.crashes = slices.Delete(m.crashes, i, i+1)
 	// The process alone has ended, or the machine has: then some of what was not synced is lost.
 	lost := 0

@@ -5,11 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
+	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
+	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -22,49 +26,47 @@ import (
 type walks struct {
 	*explorer
 	walked
+	crews [][]*sut.Worker // those of a walk; the first ones are those of the explorer
 }
 
-// walked is what is known after some walks: all that the next one depends on.
+// walked is what is known after some walks: all that the next one depends on. Several are made at
+// the same time, and it must not matter which of them ends first. So a walk only knows what there
+// was before its batch (package batch). Next is known after that.
 type walked struct {
-	Walks   uint64
-	Runs    int
-	Lengths []int // the longest execution of each node, in transitions
-	Inputs  []int // the most inputs of each, and those that are about its disk
-	Disks   []int
-	Ticks   int      // how often the clock has advanced, at most
-	Events  int      // how many there were in a walk, at most
-	Cut     string   // that executions of a node were cut off
-	Said    []string // names that were published, of each pattern of Config.Agree one
+	Walks uint64
+	Runs  int
+	pick.Known
+	Next pick.Known
+	Cut  string   // that executions of a node were cut off
+	Said []string // names that were published, of each pattern of Config.Agree one
 }
 
 // explore makes walks until one has a violation, or a bound is reached. Nothing is known of other
 // executions, so the verdict is never that the nodes hold. Each walk depends only on the seed, its
 // number, and what earlier ones have come to: that is what is saved.
 func (x *walks) explore() error {
-	n := len(x.config.Nodes)
-	if x.config.Resume == nil {
-		x.Lengths, x.Inputs, x.Disks = make([]int, n), make([]int, n), make([]int, n)
-	} else {
-		err := json.Unmarshal(x.config.Resume, &x.walked)
-		if err == nil && (len(x.Lengths) != n || len(x.Inputs) != n || len(x.Disks) != n) {
-			err = fmt.Errorf("they are not of %d nodes", n)
+	if err := x.begin(); err != nil {
+		return err
+	}
+	x.crews = [][]*sut.Worker{x.workers}
+	for len(x.crews) < x.config.Crews {
+		if err := x.start(); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("the walks that were saved cannot be read: %w: check the nodes from the "+
-				"beginning", err)
-		}
-		x.runs = x.Runs
+		x.crews = append(x.crews, x.workers[len(x.crews)*len(x.config.Nodes):])
 	}
 	for !x.enough() {
 		x.save(false)
 		err := x.interrupted()
-		if n := x.config.Executions; err == nil && n > 0 && x.runs+len(x.workers) > n {
-			x.unknown = fmt.Sprintf("the limit of %d executions of nodes was reached", n)
-			err = errEnough
+		jobs := int(batch.End(x.Walks) - x.Walks)
+		if n := x.config.Executions; err == nil && n > 0 {
+			if jobs = min(jobs, (n-x.runs)/len(x.config.Nodes)); jobs <= 0 {
+				x.unknown = fmt.Sprintf("the limit of %d executions of nodes was reached", n)
+				err = errEnough
+			}
 		}
 		if err == nil {
-			x.Walks++
-			err = x.one(rand.New(rand.NewPCG(x.config.Walks.Seed, x.Walks)))
+			err = x.make(jobs)
 		}
 		switch {
 		case errors.Is(err, errEnough):
@@ -87,6 +89,25 @@ func (x *walks) explore() error {
 	return nil
 }
 
+// begin takes over what was saved, if anything was.
+func (x *walks) begin() error {
+	n := len(x.config.Nodes)
+	if x.Known, x.Next = pick.NewKnown(n), pick.NewKnown(n); x.config.Resume == nil {
+		return nil
+	}
+	x.Known, x.Next = pick.Known{}, pick.Known{}
+	err := json.Unmarshal(x.config.Resume, &x.walked)
+	if err == nil && !(x.Known.IsOf(n) && x.Next.IsOf(n)) {
+		err = fmt.Errorf("they are not of %d nodes", n)
+	}
+	if err != nil {
+		return fmt.Errorf("the walks that were saved cannot be read: %w: check the nodes from the "+
+			"beginning", err)
+	}
+	x.runs = x.Runs
+	return nil
+}
+
 // save saves what is known, if nothing was found.
 func (x *walks) save(last bool) {
 	if x.config.Save != nil && len(x.told) == 0 {
@@ -96,48 +117,97 @@ func (x *walks) save(last bool) {
 	}
 }
 
-// one makes one walk.
-func (x *walks) one(random *rand.Rand) error {
+// make makes so many walks, which are of one batch. Those that come after one with a violation may
+// not be made.
+func (x *walks) make(jobs int) error {
+	first := x.Walks + 1
+	list := batch.Do(len(x.crews), jobs, func(crew, job int) (*taken, bool) {
+		t := x.one(crew, rand.New(rand.NewPCG(x.config.Walks.Seed, first+uint64(job))))
+		return t, t.err != nil || t.isWrong
+	})
+	for _, t := range list {
+		if err := x.interrupted(); err != nil {
+			return err
+		}
+		if t.err != nil {
+			return t.err
+		}
+		x.take(t)
+		if err := x.judge(t); err != nil || x.enough() {
+			return err
+		}
+	}
+	if x.Walks == batch.End(x.Walks-1) {
+		x.Known = x.Next
+	}
+	return nil
+}
+
+// take notes what a walk has come to.
+func (x *walks) take(t *taken) {
+	x.Walks++
+	x.runs += t.runs
+	x.Next = x.Next.With(&t.known)
+	x.Cut = cmp.Or(x.Cut, t.wasCut)
+	x.Said = x.config.Agree.Add(x.Said, agreed.Published(t.net.Data))
+	maps.Copy(x.net.Nobody, t.net.Nobody)
+}
+
+// one makes one walk, by a crew.
+func (x *walks) one(crew int, random *rand.Rand) *taken {
 	net := *x.net
 	net.Ordered, net.Data = ordered(len(net.Names)), map[network.Event][]byte{}
+	net.Nobody = map[network.Stray]bool{}
 	w := newWalk(&net, x.config.Agree, random)
-	w.cutAt = x.parted(random)
-	t := taken{walk: w, ends: make([]ended, len(w.members))}
+	w.cutAt = x.Known.Cut(random, x.config.Partitions)
+	t := &taken{walk: w, ends: make([]ended, len(w.members)), workers: x.crews[crew],
+		known: pick.NewKnown(len(w.members))}
 	for c, m := range w.members {
 		t.schedules = append(t.schedules, x.schedule(c, random))
-		m.crashes = x.crashes(c, random)
+		if slices.Contains(x.config.Crashes, c) {
+			m.crashes = x.Known.Crashes(random, c, x.config.CrashLimit)
+		}
 	}
 	// The schedules are drawn before anything runs, and in the order of the nodes: so a seed gives
 	// the same walk, whatever the processors do.
 	//
-	// One node runs at a time, so what they note needs no lock.
-	var failed error
+	// One node of a walk runs at a time, so what they note needs no lock.
 	w.run(func(m *member) string {
-		over, err := x.play(&t, m)
+		over, err := x.play(t, m)
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("node %s: %w", net.Names[m.node], err))
+			t.err = errors.Join(t.err, fmt.Errorf("node %s: %w", net.Names[m.node], err))
 		}
 		return over
 	})
 	if w.ticks == maxWalkTicks {
-		x.Cut = cmp.Or(x.Cut, w.over)
+		t.wasCut = cmp.Or(t.wasCut, w.over)
 	}
-	x.Ticks, x.Events = max(x.Ticks, w.ticks), max(x.Events, w.events)
-	x.Said = x.config.Agree.Add(x.Said, agreed.Published(net.Data))
-	if err := x.interrupted(); err != nil {
-		return err
+	t.known.Ticks, t.known.Events = w.ticks, w.events
+	if t.err == nil {
+		t.global = make(skeleton.Global, len(t.members))
 	}
-	if failed != nil {
-		return failed
+	for c, m := range t.members {
+		if t.err == nil {
+			e := &t.ends[c]
+			t.global[c] = skeleton.Local{Events: m.made, Ended: true, Waits: m.waitsFor(e.log)}
+			t.isWrong = t.isWrong || !m.stopped && e.outcome.Violation()
+		}
 	}
-	return x.judge(&t)
+	return t
 }
 
 // taken is a walk that was made.
 type taken struct {
 	*walk
+	workers   []*sut.Worker
 	schedules []sut.Schedule // those with which they begin
 	ends      []ended        // of the nodes
+	global    skeleton.Global
+	runs      int
+	known     pick.Known // of this walk
+	wasCut    string
+	isWrong   bool // there may be a violation
+	err       error
 }
 
 // ended is how a node has ended in a walk, and what it has done in each of its lives: what can be
@@ -165,31 +235,32 @@ func (x *walks) play(t *taken, m *member) (over string, err error) {
 
 // live runs a node until it ends, or crashes.
 func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err error) {
-	log, err := x.workers[m.node].Run(s, m)
+	log, err := t.workers[m.node].Run(s, m)
 	if err != nil {
 		return "another node has failed", err
 	}
 	if log.Outcome == sut.Refused {
 		return "another node cannot be checked", fmt.Errorf("it cannot be checked: %s", log.Message)
 	}
-	x.runs++
+	t.runs++
 	outcome, err := translate.Outcome(log)
 	if err != nil {
 		return "another node has failed", err
 	}
 	e := &t.ends[m.node]
 	e.log, e.outcome, e.race = log, outcome, raceOf(log)
-	life := sut.Schedule{Prefix: choicesOf(log.Events), Beginning: sut.Beginning{Draws: s.Draws},
+	life := sut.Schedule{Prefix: course.ChoicesOf(log.Events), Beginning: sut.Beginning{Draws: s.Draws},
 		Rounds: s.Rounds, WantLeaks: s.WantLeaks}
 	e.lives = append(e.lives, life)
-	x.Lengths[m.node] = max(x.Lengths[m.node], len(life.Prefix))
-	x.Inputs[m.node], x.Disks[m.node] = max(x.Inputs[m.node], m.input), max(x.Disks[m.node], m.disks)
+	k, c := &t.known, m.node
+	k.Lengths[c] = max(k.Lengths[c], len(life.Prefix))
+	k.Inputs[c], k.Disks[c] = max(k.Inputs[c], m.input), max(k.Disks[c], m.disks)
 	switch {
 	case m.stopped:
 	case outcome == model.StepLimit:
 		// Nobody knows what it would do next. So nothing that comes of its end counts.
 		m.stopped = true
-		x.Cut = cmp.Or(x.Cut, "executions of node "+x.net.Names[m.node]+" were cut off: "+
+		t.wasCut = cmp.Or(t.wasCut, "executions of node "+x.net.Names[m.node]+" were cut off: "+
 			cmp.Or(log.Message, log.Outcome.String()))
 		return "another node was cut off", nil
 	default:
@@ -202,34 +273,6 @@ func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err erro
 	return "", nil
 }
 
-// parted chooses when the network is parted, if it may be at all: at an event that walks have come
-// to, and for a time that may be short or long.
-func (x *walks) parted(random *rand.Rand) *cut {
-	links := x.config.Partitions
-	if len(links) == 0 || random.IntN(4) == 0 {
-		return nil
-	}
-	return &cut{links[random.IntN(len(links))], random.IntN(x.Events + 1),
-		1 + random.IntN(1+random.IntN(x.Ticks+1))}
-}
-
-// crashes chooses when a node crashes: at an input of those that walks have come to. Half of the
-// time it is one that is about its disk, of which there are fewer, since more depends on these.
-func (x *walks) crashes(node int, random *rand.Rand) (list []crash) {
-	if !slices.Contains(x.config.Crashes, node) {
-		return nil
-	}
-	// Few crashes are better than many: each one takes the program back to its beginning.
-	for range random.IntN(x.config.CrashLimit + 1) {
-		c := crash{at: random.IntN(x.Inputs[node] + 1), down: random.IntN(1 + random.IntN(x.Ticks+1))}
-		if n := x.Disks[node]; n > 0 && random.IntN(2) == 0 {
-			c.isDisk, c.at = true, 1+random.IntN(n)
-		}
-		list = append(list, c)
-	}
-	return list
-}
-
 // schedule has goroutines of a node be picked at random, and gives it random numbers of its own.
 func (x *walks) schedule(node int, random *rand.Rand) sut.Schedule {
 	s := x.config.Walks.Schedule(random, x.Lengths[node])
@@ -240,7 +283,7 @@ func (x *walks) schedule(node int, random *rand.Rand) sut.Schedule {
 // judge notes the first violation of a walk that is not known. A deadlock is one only if nobody
 // goes on, and the network has healed.
 func (x *walks) judge(t *taken) error {
-	g := t.global()
+	g := t.global
 	for c, m := range t.members {
 		e := &t.ends[c]
 		if m.stopped || !x.judges(t, g, e.outcome) {
@@ -309,13 +352,4 @@ func (x *walks) record(v *Violation, p *player, race *sut.MemoryAccess) error {
 	}
 	v.Recording = recorder{x.explorer}.recording(p, all)
 	return nil
-}
-
-// global is what all nodes have done in the walk.
-func (t *taken) global() skeleton.Global {
-	g := make(skeleton.Global, len(t.members))
-	for c, m := range t.members {
-		g[c] = skeleton.Local{Events: m.made, Ended: true, Waits: m.waitsFor(t.ends[c].log)}
-	}
-	return g
 }

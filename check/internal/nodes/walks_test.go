@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
@@ -181,6 +182,51 @@ func TestWalksGoOn(t *testing.T) {
 		if _, err := Run(t.Context(), config(60, []byte(state), &rest)); err == nil {
 			t.Errorf("%q is no state, and is taken for one", state)
 		}
+	}
+}
+
+// TestWalksByCrews: how many walks are made at the same time changes nothing of what is found, nor
+// of what is saved.
+func TestWalksByCrews(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		Config
+	}{
+		{"counter", Config{Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client", "client")}},
+		{"crash", Config{Crashes: []int{0}, CrashLimit: 1, Violations: 3, Executions: 400,
+			Nodes: exampleNodes(t, "crash", "server 127.0.0.1:7800", "client")}},
+		{"no violation", Config{Executions: 100, Nodes: exampleNodes(t, "accumulator", "client",
+			"primary 127.0.0.1:7001", "secondary 127.0.0.1:7002")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var one *Result
+			var saved string
+			for _, crews := range []int{1, 2, 5} {
+				state := ""
+				c.Walks, c.Crews = &pick.Walks{Seed: 3, Picks: allPicks}, crews
+				c.Save = func(encode func() ([]byte, error), _ bool) {
+					text, err := encode()
+					if err != nil {
+						t.Error(err)
+					}
+					state += string(text) + "\n"
+				}
+				r, err := Run(t.Context(), c.Config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if one == nil {
+					one, saved = r, state
+				}
+				same := cmpopts.IgnoreUnexported(Violation{})
+				if d := cmp.Diff(one, r, same); d != "" {
+					t.Errorf("%d crews (-one +several)\n%s", crews, d)
+				}
+				if d := cmp.Diff(saved, state); d != "" {
+					t.Errorf("%d crews save (-one +several)\n%s", crews, d)
+				}
+			}
+		})
 	}
 }
 

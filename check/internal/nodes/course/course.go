@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // To run all nodes together, their events have to be in one order. Each node has an execution that
@@ -239,6 +240,16 @@ func Order(g skeleton.Global) (list []Place) {
 				list = append(list, Place{c, at[c]})
 				at[c]++
 			}
+		}
+	}
+	return list
+}
+
+// ChoicesOf is the schedule that an execution followed. The clock advances by itself.
+func ChoicesOf(events []sut.Event) (list []model.Action) {
+	for i := range events {
+		if e := &events[i]; e.Kind == sut.Stepped {
+			list = append(list, e.Action())
 		}
 	}
 	return list

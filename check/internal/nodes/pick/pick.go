@@ -59,6 +59,7 @@ func (w *Walks) Schedule(random *rand.Rand, length int) sut.Schedule {
 type Asked struct {
 	Delays  *int // a bound
 	Crashes bool // of nodes
+	Workers int  // of each node; 0: the search decides
 }
 
 // Of are those that a search asks for, by its name; nil: it asks for none.
@@ -74,6 +75,9 @@ func Of(search string, seed uint64, asked Asked) (*Walks, error) {
 	case search != "" && search != "auto" && search != "dpor":
 		return nil, fmt.Errorf("--search %s cannot be used together with nodes: choose auto, random, pct "+
 			"or pos", search)
+	case asked.Workers > 1:
+		return nil, errors.New("a node that is explored has one worker: leave out the number of workers, " +
+			"or add --search random, with which so many executions are run at the same time")
 	case asked.Crashes:
 		return nil, errors.New("crashes of nodes are only explored at random: add --search random, or " +
 			"leave crash out of faults")

@@ -159,3 +159,11 @@ func PartitionOf(r *report.NodesPartition) *network.Partition {
 	}
 	return p
 }
+
+// Actions is the schedule that is recorded.
+func Actions(list []report.Chosen) (prefix []model.Action) {
+	for _, c := range list {
+		prefix = append(prefix, model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
+	}
+	return prefix
+}

@@ -13,11 +13,10 @@ var known = map[string]bool{"config": true, "executions": true, "depth": true, "
 	"tags": true, "preempt-in": true, "races": true, "date": true, "verbose": true, "leaks": true,
 	"violations": true, "out": true, "out-dir": true, "unfold": true, "json": true, "sarif": true,
 	"junit": true, "github": true, "components": true, "faults": true, "run": true, "resume": true,
-	"save-interval": true, "delays": true, "search": true, "seed": true}
+	"save-interval": true, "delays": true, "search": true, "seed": true, "workers": true}
 
 // advice is what to do instead of a flag that is refused, or why it is not needed.
 var advice = map[string]string{
-	"workers":      "; each node has one worker already",
 	"pct-depth":    "; priorities change up to three times at each node",
 	"preemptions":  ", and bound the search by --delays, --executions or --time",
 	"early-timers": ", and have a node sleep where it is to be slow",

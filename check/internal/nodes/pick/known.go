@@ -1,0 +1,81 @@
+package pick
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// Known is what walks have come to, of which later ones make their choices.
+type Known struct {
+	// Lengths are those of the longest execution of each node, in transitions.
+	Lengths []int
+	// Inputs are the most inputs of each node, and Disks the most of those about its disk.
+	Inputs, Disks []int
+	Ticks         int // how often the clock has advanced, at most
+	Events        int // how many there were in a walk, at most
+}
+
+// NewKnown is what is known of so many nodes before the first walk.
+func NewKnown(nodes int) Known {
+	return Known{Lengths: make([]int, nodes), Inputs: make([]int, nodes), Disks: make([]int, nodes)}
+}
+
+// IsOf says whether it is of so many nodes.
+func (k *Known) IsOf(nodes int) bool {
+	return len(k.Lengths) == nodes && len(k.Inputs) == nodes && len(k.Disks) == nodes
+}
+
+// With is what is known of both, of equally many nodes.
+func (k *Known) With(other *Known) Known {
+	most := func(a, b []int) []int {
+		all := slices.Clone(a)
+		for i := range all {
+			all[i] = max(all[i], b[i])
+		}
+		return all
+	}
+	return Known{Lengths: most(k.Lengths, other.Lengths), Inputs: most(k.Inputs, other.Inputs),
+		Disks: most(k.Disks, other.Disks), Ticks: max(k.Ticks, other.Ticks),
+		Events: max(k.Events, other.Events)}
+}
+
+// Cut is a partition that is still to come: after so many events of all nodes. So it is more likely
+// where much happens than where nodes only wait. It lasts for so many advances of the clock.
+type Cut struct {
+	Links          [][2]int
+	Events, Length int
+}
+
+// Cut chooses when the network is parted, if it may be at all: at an event that walks have come to,
+// and for a time that may be short or long. Links are those that may be parted together.
+func (k *Known) Cut(random *rand.Rand, links [][][2]int) *Cut {
+	if len(links) == 0 || random.IntN(4) == 0 {
+		return nil
+	}
+	return &Cut{links[random.IntN(len(links))], random.IntN(k.Events + 1),
+		1 + random.IntN(1+random.IntN(k.Ticks+1))}
+}
+
+// Crash is when a node crashes in a walk: right before one of its inputs, by its number among all
+// of them, or among those that are about its disk. Between two inputs a program does nothing that
+// others can notice, or that is left on its disk.
+type Crash struct {
+	At     int
+	IsDisk bool
+	Down   int // how often the clock advances before it runs again
+}
+
+// Crashes chooses when a node crashes, up to so many times: at inputs of those that walks have come
+// to. Half of the time it is one that is about its disk, of which there are fewer, since more
+// depends on these.
+func (k *Known) Crashes(random *rand.Rand, node, limit int) (list []Crash) {
+	// Few crashes are better than many: each one takes the program back to its beginning.
+	for range random.IntN(limit + 1) {
+		c := Crash{At: random.IntN(k.Inputs[node] + 1), Down: random.IntN(1 + random.IntN(k.Ticks+1))}
+		if n := k.Disks[node]; n > 0 && random.IntN(2) == 0 {
+			c.IsDisk, c.At = true, 1+random.IntN(n)
+		}
+		list = append(list, c)
+	}
+	return list
+}
