@@ -195,10 +195,7 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 			Listen: n.Listen})
 		run.Assumptions.Preemptible = append(run.Assumptions.Preemptible, n.Program.Open...)
 	}
-	for _, s := range found.Strays {
-		run.Details = append(run.Details, fmt.Sprintf("node %s connects to %s, which no node has as its "+
-			"listen: that is refused", s.Node, s.Address))
-	}
+	run.Details = found.Notes
 	slices.Sort(run.Assumptions.Preemptible)
 	run.Assumptions.Preemptible = slices.Compact(run.Assumptions.Preemptible)
 	switch found.Verdict {

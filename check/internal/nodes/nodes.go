@@ -85,10 +85,10 @@ type Result struct {
 	Verdict    model.Verdict
 	Reason     string // of an unknown verdict; of a violation, what it may rest on
 	Counts     skeleton.Counts
-	Runs       int             // executions of single nodes, of whatever use
-	Violations []*Violation    // distinct ones, in the order in which they were found
-	Outcomes   []string        // that nodes can have, each once, sorted
-	Strays     []network.Stray // connects to addresses that no node has, sorted
+	Runs       int          // executions of single nodes, of whatever use
+	Violations []*Violation // distinct ones, in the order in which they were found
+	Outcomes   []string     // that nodes can have, each once, sorted
+	Notes      []string     // what else the user may want to know, a line each
 	// Traces are, of each skeleton that executions have, how many executions there are of each node
 	// in it.
 	Traces [][]int

@@ -1,9 +1,7 @@
 package nodes
 
 import (
-	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
@@ -34,14 +32,14 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, x.never
 	}
 	r.Counts, r.Runs, r.Traces = x.stage.Counts, x.runs, x.stage.Traces
-	r.Strays = slices.SortedFunc(maps.Keys(x.net.Nobody), func(a, b network.Stray) int {
-		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Address, b.Address))
-	})
+	r.Notes = network.StraysOf(x.net.Nobody)
 	switch {
 	case len(r.Violations) > 0:
 		r.Verdict = model.Violated
 	case x.unknown == "":
 		r.Verdict = model.Holds
+	case c.Walks == nil:
+		r.Notes = append(r.Notes, "executions at random may show a violation sooner: --search random")
 	}
 	r.Reason = x.unknown
 	slices.Sort(r.Outcomes)

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -82,6 +83,16 @@ type Nodes struct {
 
 // Stray is a connect to an address that no node has.
 type Stray struct{ Node, Address string }
+
+// StraysOf says in words which connects there were to addresses that no node has.
+func StraysOf(nobody map[Stray]bool) (list []string) {
+	for s := range nobody {
+		list = append(list, fmt.Sprintf("node %s connects to %s, which no node has as its listen: that is "+
+			"refused", s.Node, s.Address))
+	}
+	slices.Sort(list)
+	return list
+}
 
 // Reaches says whether a listener takes connections to an address: its own one, or any with its
 // port if it listens everywhere.
