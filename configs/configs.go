@@ -95,6 +95,8 @@ type Others struct {
 	// times.
 	Crashes    []string `json:",omitempty"`
 	CrashLimit int      `json:",omitempty"`
+	// Slow is how often a connection between nodes is slow, at most.
+	Slow int `json:",omitempty"`
 }
 
 // anyNode is, in Others.Partitions, each node parted from all others, and in Others.Crashes every

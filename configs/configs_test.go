@@ -368,7 +368,10 @@ var badFiles = []struct{ text, want string }{
 	{"faults: [1, rest]",
 		`x.yaml:1: faults: "rest" is no kind of fault: choose one of refused, reset, end, silent, lost, ` +
 			`duplicated, reordered; peer=NAME and on=connect, on=read, on=write narrow them; ` +
-			`partition and crash are for nodes`},
+			`partition, crash and slow are for nodes`},
+	{"faults: 1,slow", `x.yaml:1: faults: only connections between nodes are slow, and there are none: ` +
+		`leave it out`},
+	{"faults: 1,slow,slow", `x.yaml:1: faults: "slow" is given twice: leave one out`},
 	{"faults: 1,crash", `x.yaml:1: faults: only nodes crash, and there are none: leave it out`},
 	{"agree: [x]", `x.yaml:1: agree: only nodes agree, and there are none: leave it out`},
 	{"nodes:\n- {name: a, package: a}\n- {name: b, package: b}\nagree:\n- \"\"\n- a[",
@@ -680,7 +683,7 @@ func FuzzParse(f *testing.F) {
 
 // TestFaultsKey: the flag and the key take the same words, in every order after the number.
 func TestFaultsKey(t *testing.T) {
-	want := Faults{2, []string{"reset", "end"}, []string{"read"}, []string{"redis"}, nil, nil}
+	want := Faults{2, []string{"reset", "end"}, []string{"read"}, []string{"redis"}, nil, nil, false}
 	for _, list := range []string{"2,reset,end,peer=redis,on=read", "2 on=read reset peer=redis end",
 		"2, reset, end, on=read, peer=redis"} {
 		got, err := ParseFaults(list)

@@ -228,7 +228,7 @@ func scalarsOf(c Config) map[string]*yaml.Node {
 // faultsOf are those of the network, as ParseFaults reads them.
 func faultsOf(c Config) string {
 	// Where the network may only be parted, or nodes crash, the world has no other faults.
-	limit := max(c.World.Faults, c.CrashLimit)
+	limit := max(c.World.Faults, c.CrashLimit, c.Slow)
 	if limit == 0 && len(c.Partitions) > 0 {
 		limit = 1
 	}
@@ -238,6 +238,9 @@ func faultsOf(c Config) string {
 	}
 	for _, name := range c.Crashes {
 		words = append(words, strings.TrimSuffix("crash="+name, "="+anyNode))
+	}
+	if c.Slow > 0 {
+		words = append(words, "slow")
 	}
 	for _, operation := range c.World.FaultOperations {
 		words = append(words, "on="+operation)

@@ -24,9 +24,11 @@ type Faults struct {
 	// Partitions are those of sut.Environment. If they are all that is named, Limit is that of
 	// them.
 	Partitions []string
-	// Crashes are those of Others. If they and partitions are all that is named, Limit is that of
-	// them.
+	// Crashes are those of Others. If they, slow connections and partitions are all that is named,
+	// Limit is that of them.
 	Crashes []string
+	// Slow says that connections between nodes are slow, Limit times in an execution at most.
+	Slow bool
 }
 
 // ParseFaults reads a number and what narrows it, with commas in between: kinds, peer=NAME and
@@ -52,7 +54,8 @@ func ParseFaults(list string) (Faults, error) {
 			return f, err
 		}
 	}
-	if onlyParts := len(f.Partitions) > 0 && len(f.Kinds)+len(f.Crashes) == 0; onlyParts && f.Limit > 1 {
+	onlyParts := len(f.Partitions) > 0 && len(f.Kinds)+len(f.Crashes) == 0 && !f.Slow
+	if onlyParts && f.Limit > 1 {
 		return f, fmt.Errorf("the network is parted once in an execution at most: give 1,partition")
 	}
 	// Which kinds can happen at which operations, the environment knows.
@@ -79,14 +82,19 @@ func (f *Faults) narrow(word string) error {
 		to, value = &f.Crashes, anyNode
 	case key == "crash":
 		to = &f.Crashes
+	case word == "slow" && !f.Slow:
+		f.Slow = true
+		return nil
 	case key == "on":
 		if to = &f.Operations; !slices.Contains(sut.FaultOperations, value) {
 			return fmt.Errorf("%.40q is no operation at which the network fails: give on=%s",
 				value, strings.Join(sut.FaultOperations, ", on="))
 		}
+	case word == "slow":
+		return fmt.Errorf("%q is given twice: leave one out", word)
 	case key != "" || !slices.Contains(sut.FaultKinds, value):
 		return fmt.Errorf("%.40q is no kind of fault: choose one of %s; peer=NAME and on=%s narrow them; "+
-			"partition and crash are for nodes",
+			"partition, crash and slow are for nodes",
 			word, strings.Join(sut.FaultKinds, ", "), strings.Join(sut.FaultOperations, ", on="))
 	}
 	if slices.Contains(*to, value) {
@@ -101,6 +109,15 @@ func (c *Config) SetFaults(f Faults) {
 	f.setTo(&c.World)
 	c.Partitions = f.partitions()
 	c.Crashes, c.CrashLimit = f.crashes()
+	c.Slow = f.slow()
+}
+
+// slow is how often connections are slow.
+func (f Faults) slow() int {
+	if !f.Slow {
+		return 0
+	}
+	return f.Limit
 }
 
 // crashes are the nodes that may crash, if any fault is allowed, and how often.
@@ -123,13 +140,16 @@ func (f Faults) partitions() []string {
 // and is told when it crashes. So where only these are named, there are no faults for it.
 func (f Faults) setTo(w *sut.Environment) {
 	w.Faults, w.FaultKinds, w.FaultOperations, w.FaultPeers = f.Limit, f.Kinds, f.Operations, f.Peers
-	if len(f.Partitions)+len(f.Crashes) > 0 && len(f.Kinds) == 0 {
+	if (len(f.Partitions)+len(f.Crashes) > 0 || f.Slow) && len(f.Kinds) == 0 {
 		w.Faults = 0
 	}
 }
 
 // partitionProblems says what is wrong with the nodes whose network is parted, and that crash.
 func (c Config) partitionProblems() (wrong list) {
+	if c.Slow > 0 && len(c.Nodes) == 0 {
+		wrong.add("faults", "only connections between nodes are slow, and there are none: leave it out")
+	}
 	for _, name := range c.Crashes {
 		switch {
 		case len(c.Nodes) == 0:

@@ -235,6 +235,7 @@ func (d document) config(b beside) (Config, []Problem) {
 	if f, err := ParseFaults(d.World.Faults); err == nil {
 		c.Partitions = f.partitions()
 		c.Crashes, c.CrashLimit = f.crashes()
+		c.Slow = f.slow()
 	}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {

@@ -240,13 +240,14 @@ const (
 // which at least one writes, and not both are atomic.
 type Race struct{ Earlier, Later MemoryAccess }
 
-// First is the earlier access, and nil where there is no race: what to watch for
+// First is a copy of the earlier access, and nil where there is no race: what to watch for
 // when the same choices are made again.
 func (r *Race) First() *MemoryAccess {
 	if r == nil {
 		return nil
 	}
-	return &r.Earlier
+	first := r.Earlier
+	return &first
 }
 
 // MemoryAccess is an access to a byte of memory.

@@ -178,12 +178,12 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		// after. So the sum of all is the same in every order that has the same dependences.
 		before := own.Add(i, t.Step, advances, accesses)
 		c.before = append(c.before, before)
-		print := mix(t.Goroutine ^ mix(uint64(t.choice)))
+		print := dependence.Mix(t.Goroutine ^ dependence.Mix(uint64(t.choice)))
 		for _, k := range before {
-			print += mix(prints[k])
+			print += dependence.Mix(prints[k])
 		}
-		prints[i] = mix(print)
-		c.print += mix(prints[i])
+		prints[i] = dependence.Mix(print)
+		c.print += dependence.Mix(prints[i])
 		for j := range t.parts {
 			events := made[t.parts[j].input]
 			before := known.of(t, j, advances && j == 0, slices.ContainsFunc(events, n.isOfDoors))
@@ -290,15 +290,6 @@ func (c counts) names(node int, streams []string) (list []skeleton.Name) {
 	}
 	slices.SortFunc(list, network.CompareNames)
 	return list
-}
-
-// mix is the finalizer of MurmurHash3.
-func mix(h uint64) uint64 {
-	h ^= h >> 33
-	h *= 0xff51afd7ed558ccd
-	h ^= h >> 33
-	h *= 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
 }
 
 // hasDone says whether the node has done all that the script says.

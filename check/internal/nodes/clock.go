@@ -226,29 +226,18 @@ func (t *turns) take() (bool, error) {
 		progress = false
 		for c := range t.g {
 			arrivals := t.g.Arrivals(c)
-			if t.held[c] || t.offered[c] == offers(arrivals) {
+			if t.held[c] || t.offered[c] == network.Offers(arrivals) {
 				continue
 			}
 			local, found, err := t.x.extend(c, t.g[c].Events, arrivals)
 			if err != nil || !found {
 				return false, err
 			}
-			t.offered[c], progress = offers(arrivals), true
+			t.offered[c], progress = network.Offers(arrivals), true
 			t.g[c] = local
 		}
 	}
 	return true, nil
-}
-
-// offers is 1 and how much can arrive at a node.
-func offers(arrivals []skeleton.Arrival) int {
-	n := 1
-	for i := range arrivals {
-		if !network.IsDoor(&arrivals[i].Send) {
-			n++
-		}
-	}
-	return n
 }
 
 // advance has the clock advance, and says whether it has. A node may not be able to wait as the
@@ -277,7 +266,7 @@ func (t *turns) advance() (bool, error) {
 		if err != nil || !found {
 			return false, err
 		}
-		after[c], offered[c] = local, offers(arrivals)
+		after[c], offered[c] = local, network.Offers(arrivals)
 	}
 	for c := range t.g {
 		t.held[c] = t.g[c].Waits == nil

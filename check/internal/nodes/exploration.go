@@ -117,7 +117,7 @@ func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome
 	if !outcome.Violation() {
 		return
 	}
-	f := &finding{item: item, outcome: outcome, choices: course.ChoicesOf(log.Events), race: raceOf(log)}
+	f := &finding{item: item, outcome: outcome, choices: course.ChoicesOf(log.Events), race: log.Race.First()}
 	// Executions that show the same are one violation. A deadlock may not be one, so it may come
 	// again with another item.
 	program := x.config.Nodes[item.Component].Program
@@ -180,14 +180,4 @@ func (x *explorer) confirm() error {
 		}
 	}
 	return nil
-}
-
-// raceOf is the earlier access of the data race of a log; nil: it has none.
-func raceOf(log *sut.Log) *sut.MemoryAccess {
-	first := log.Race.First()
-	if first == nil {
-		return nil
-	}
-	race := *first // the log is valid until the next execution
-	return &race
 }

@@ -75,6 +75,9 @@ type Config struct {
 	CrashLimit int
 	// Agree are the names on which all nodes are to agree that publish them.
 	Agree agreed.Names
+	// Slow is how often a connection is slow in a walk, at most, in one direction. Only walks have
+	// such connections.
+	Slow int
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 }

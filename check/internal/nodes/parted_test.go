@@ -35,6 +35,10 @@ type partedState struct {
 	arrived, accepted, closed bool
 	// givesUp: a connect that has waited may be given up at the time at which it is made.
 	givesUp bool
+	// maySlow: one direction of the connection may be slow for some time, in which what is sent
+	// there does not arrive. slow is 1 and the end that sends there; 0: none is slow, or any more.
+	maySlow bool
+	slow    int
 }
 
 type partedNode struct {
@@ -66,6 +70,11 @@ func (p *partedSystem) explore(s partedState) {
 	if len(next) == 0 {
 		next = s.advances()
 	}
+	if len(next) == 0 && s.slow > 0 { // all wait for what is slow
+		s.slow = 0
+		p.explore(s)
+		return
+	}
 	if len(next) == 0 {
 		for n := range s.nodes {
 			p.got[n][s.nodes[n].got] = true
@@ -83,6 +92,13 @@ func (p *partedSystem) explore(s partedState) {
 			n.waited = true
 		}
 		p.explore(parted)
+	}
+	if s.maySlow && s.slow == 0 {
+		for e := range s.ends {
+			slow := s
+			slow.slow, slow.maySlow = e+1, false
+			p.explore(slow)
+		}
 	}
 	for _, t := range next {
 		p.explore(t)
@@ -108,18 +124,26 @@ func (s partedState) advances() []partedState {
 		return nil
 	}
 	s.now = due
-	if s.parted != 1 {
-		return []partedState{s}
+	list := []partedState{s}
+	if s.slow > 0 {
+		over := s
+		over.slow = 0
+		list = append(list, over)
 	}
-	healed := s
-	healed.parted = 2
-	return []partedState{s, healed}
+	if s.parted != 1 {
+		return list
+	}
+	for _, healed := range list {
+		healed.parted = 2
+		list = append(list, healed)
+	}
+	return list
 }
 
 // moves are the states after a step for which no time has to pass.
 func (s partedState) moves(steps [2][]string) (list []partedState) {
 	for e := range s.ends {
-		if s.ends[e].sent != "" && s.parted != 1 {
+		if sent := s.ends[e].sent; sent != "" && s.parted != 1 && (s.slow != e+1 || sent[0] == '+') {
 			t := s
 			what := t.ends[e].sent[0]
 			t.ends[e].sent = t.ends[e].sent[1:]

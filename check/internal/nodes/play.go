@@ -124,7 +124,7 @@ func (p *player) play(node int, b *baton.Baton) Played {
 	if log.Outcome != sut.Diverged {
 		err = nil // an end that is none for a search, such as a refusal, is told as it is
 	}
-	played.Outcome, played.outcome, played.race, played.err = log.Outcome, outcome, raceOf(log), err
+	played.Outcome, played.outcome, played.race, played.err = log.Outcome, outcome, log.Race.First(), err
 	played.Message = log.Message
 	return played
 }

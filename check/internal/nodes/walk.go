@@ -12,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -36,6 +37,7 @@ type walk struct {
 	cutAt  *pick.Cut
 	cut    bool
 	parted time.Duration
+	slow   *slow.Spells
 	// rests: nobody can go on any more, so each node is told to end. over is why the walk ends
 	// before that; empty: it does not.
 	rests bool
@@ -78,7 +80,7 @@ const longestParted = 30 * time.Second
 // newWalk is a walk of the nodes, which are to agree on some names.
 func newWalk(net *network.Nodes, agree agreed.Names, random *rand.Rand) *walk {
 	said := agreed.New(agree)
-	w := &walk{net: net, random: random, stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
+	w := &walk{net: net, random: random, slow: slow.New(nil), stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
 	for c := range net.Names {
 		n := newEnvironment(net, c, nil, nil)
 		n.goesOn, n.said = true, said
@@ -124,6 +126,7 @@ func (w *walk) next(now *member) *member {
 	if w.cutAt != nil && w.events >= w.cutAt.Events {
 		w.part()
 	}
+	w.slow.Begin(w.events, w.ticks, w.random, w.open)
 	// A timer that is late waits until nobody else does anything at its time.
 	for _, can := range []func(*member) bool{
 		func(m *member) bool {
@@ -155,6 +158,18 @@ func (w *walk) next(now *member) *member {
 	return w.next(now)
 }
 
+// open are the directions of all connections that are open at the node which sends.
+func (w *walk) open() (list []slow.Direction) {
+	for _, m := range w.members {
+		for _, c := range m.conns {
+			if c.id != "" && !c.closed && !c.waits && !m.gone {
+				list = append(list, slow.Direction{From: m.node, Conn: c.id})
+			}
+		}
+	}
+	return list
+}
+
 // part has nothing get through between some nodes from now on. What was sent before may still come.
 // Connects that are made now wait.
 func (w *walk) part() {
@@ -175,6 +190,11 @@ func (w *walk) advance() {
 	}
 	isDown := func(m *member) bool { return m.down }
 	switch i := slices.IndexFunc(w.members, isDown); {
+	case first == 0 && w.slow.Release(w.ticks): // all wait for what is slow
+		for _, m := range w.members {
+			m.news = true
+		}
+		return
 	case first == 0 && i >= 0:
 		w.members[i].until = w.ticks // all others wait for it
 		return
@@ -209,6 +229,7 @@ func (w *walk) tell(m *member) {
 		w.events++
 		e := m.made[m.told]
 		d := network.Did(&e)
+		w.slow.Send(&e, w.ticks)
 		for _, other := range w.members {
 			if other == m || e.To != other.node && e.To != skeleton.Everybody {
 				continue
@@ -410,7 +431,7 @@ func (m *member) note(before int) {
 
 // Comes implements pace.Pace. A close that aborts comes as a reset.
 func (m *member) Comes(i int, sent skeleton.Name, _ int) bool {
-	return !m.aborted[sent] && m.isLetThrough(i)
+	return !m.aborted[sent] && !m.walk.slow.Holds(sent, m.ticks) && m.isLetThrough(i)
 }
 
 // Breaks implements pace.Pace: the member has the resets come.
@@ -429,7 +450,10 @@ func (m *member) breakSome(r *model.Reaction, all bool) {
 		a := &m.arrivals[i]
 		closed := network.Did(&a.Send)
 		at := m.connOf(closed.Conn)
-		if closed.Kind != model.Close || at < 0 || !m.canBreak(i, at) {
+		// It comes after the close, and after what was not read.
+		if closed.Kind != model.Close || at < 0 || !m.canBreak(i, at) ||
+			m.walk.slow.Holds(a.Send.Name, m.ticks) ||
+			m.walk.slow.Delays(closed.Conn, a.Send.Component, m.node, m.ticks) {
 			continue
 		}
 		atOnce := !m.conns[at].ended && (closed.Unaccepted || m.aborted[a.Send.Name])

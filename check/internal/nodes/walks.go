@@ -14,6 +14,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -160,6 +161,7 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 	net.Nobody = map[network.Stray]bool{}
 	w := newWalk(&net, x.config.Agree, random)
 	w.cutAt = x.Known.Cut(random, x.config.Partitions)
+	w.slow = slow.New(x.Known.Spells(random, x.config.Slow))
 	t := &taken{walk: w, ends: make([]ended, len(w.members)), workers: x.crews[crew],
 		known: pick.NewKnown(len(w.members))}
 	for c, m := range w.members {
@@ -248,7 +250,7 @@ func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err erro
 		return "another node has failed", err
 	}
 	e := &t.ends[m.node]
-	e.log, e.outcome, e.race = log, outcome, raceOf(log)
+	e.log, e.outcome, e.race = log, outcome, log.Race.First()
 	life := sut.Schedule{Prefix: course.ChoicesOf(log.Events), Beginning: sut.Beginning{Draws: s.Draws},
 		Rounds: s.Rounds, WantLeaks: s.WantLeaks}
 	e.lives = append(e.lives, life)

@@ -277,16 +277,35 @@ var allPicks = []pick.Pick{pick.Uniformly, pick.ByPriority, pick.ByOperation}
 // TestWalksAgainstTwin: in walks, random nodes whose network is parted come only to what they come
 // to in a system whose states are all gone through. What they come to is replayed.
 func TestWalksAgainstTwin(t *testing.T) {
+	compareWalks(t, partedState{givesUp: true}, Config{Partitions: both()})
+}
+
+// TestSlowAgainstTwin: likewise if one direction of a connection is slow for some time, and if the
+// network is parted, too.
+func TestSlowAgainstTwin(t *testing.T) {
+	t.Run("slow", func(t *testing.T) {
+		compareWalks(t, partedState{maySlow: true, parted: 2}, Config{Slow: 1})
+	})
+	t.Run("parted and slow", func(t *testing.T) {
+		compareWalks(t, partedState{givesUp: true, maySlow: true}, Config{Partitions: both(), Slow: 1})
+	})
+}
+
+// compareWalks compares walks with what random nodes come to from a state on.
+func compareWalks(t *testing.T, from partedState, config Config) {
+	t.Helper()
 	program := build(t, "./testdata/parted")
 	found, all := 0, 0
 	for seed := range uint64(*systems) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		scripts := randomParted(r)
 		who := r.IntN(2)
-		want := partedOutcomes(scripts, who, partedState{givesUp: true})
+		want := partedOutcomes(scripts, who, from)
 		run := func(check string) *Result {
-			r, err := Run(t.Context(), Config{Nodes: partedNodes(program, scripts, who, check),
-				Partitions: both(), Executions: 400, Walks: &pick.Walks{Seed: seed, Picks: allPicks}})
+			c := config
+			c.Nodes, c.Executions = partedNodes(program, scripts, who, check), 400
+			c.Walks = &pick.Walks{Seed: seed, Picks: allPicks}
+			r, err := Run(t.Context(), c)
 			if err != nil {
 				t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
 			}

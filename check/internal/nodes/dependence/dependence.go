@@ -109,3 +109,12 @@ func (d *Dependence) access(i int, accesses []model.Access, before []int) []int 
 	}
 	return before
 }
+
+// Mix is the finalizer of MurmurHash3.
+func Mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}

@@ -149,3 +149,14 @@ func Takes(events []skeleton.Event, sent skeleton.Name) bool {
 func CompareSends(a, b *skeleton.Event) int {
 	return cmp.Or(cmp.Compare(a.Component, b.Component), CompareNames(a.Name, b.Name))
 }
+
+// Offers is 1 and how much can arrive at a node.
+func Offers(arrivals []skeleton.Arrival) int {
+	n := 1
+	for i := range arrivals {
+		if !IsDoor(&arrivals[i].Send) {
+			n++
+		}
+	}
+	return n
+}

@@ -3,6 +3,8 @@ package pick
 import (
 	"math/rand/v2"
 	"slices"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
 )
 
 // Known is what walks have come to, of which later ones make their choices.
@@ -54,6 +56,18 @@ func (k *Known) Cut(random *rand.Rand, links [][][2]int) *Cut {
 	}
 	return &Cut{links[random.IntN(len(links))], random.IntN(k.Events + 1),
 		1 + random.IntN(1+random.IntN(k.Ticks+1))}
+}
+
+// Spells chooses when connections are slow, up to so many times.
+func (k *Known) Spells(random *rand.Rand, limit int) (list []slow.Spell) {
+	if limit == 0 {
+		return nil // a seed gives the same walk as without
+	}
+	for range random.IntN(limit + 1) {
+		list = append(list, slow.Spell{Events: random.IntN(k.Events + 1),
+			Length: 1 + random.IntN(1+random.IntN(k.Ticks+1))})
+	}
+	return list
 }
 
 // Crash is when a node crashes in a walk: right before one of its inputs, by its number among all

@@ -17,7 +17,7 @@ func TestOf(t *testing.T) {
 	}{
 		{"auto", none, nil, ""},
 		{"", bound, nil, ""},
-		{"dpor", crashes, nil, "crashes of nodes are only explored at random"},
+		{"dpor", crashes, nil, "crashes of nodes and slow connections are only explored at random"},
 		{"random", none, []Pick{Uniformly, ByPriority, ByOperation}, ""},
 		{"pct", crashes, []Pick{ByPriority}, ""},
 		{"pos", none, []Pick{ByOperation}, ""},

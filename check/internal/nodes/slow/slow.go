@@ -1,0 +1,100 @@
+// Package slow has connections of a walk be slow for some time, in one direction: what is sent
+// there meanwhile arrives only after some advances of the clock, in its order, as if packets had
+// been lost and were sent again. What was sent before is not slow, and a connect never is.
+package slow
+
+import (
+	"math/rand/v2"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// Spell is one such time that is still to come: it begins after so many events of all nodes, and
+// lasts for so many advances of the clock.
+type Spell struct{ Events, Length int }
+
+// Direction is what one node sends on a connection.
+type Direction struct {
+	From int
+	Conn string
+}
+
+// Spells are those of a walk. One goroutine uses them at a time.
+type Spells struct {
+	coming []Spell
+	until  map[Direction]int          // advances of the clock
+	held   map[skeleton.Name]heldSend // until they arrive
+}
+
+// heldSend is something that was sent on a slow connection, and arrives after so many advances.
+type heldSend struct {
+	Direction
+	until int
+}
+
+// New has some spells come.
+func New(coming []Spell) *Spells {
+	return &Spells{coming, map[Direction]int{}, map[skeleton.Name]heldSend{}}
+}
+
+// Begin has those spells begin that are due after so many events and advances of the clock. Each is
+// that of one of the directions which are open then, at random. Without any, none begins yet.
+func (s *Spells) Begin(events, ticks int, random *rand.Rand, open func() []Direction) {
+	var later []Spell
+	for _, c := range s.coming {
+		if c.Events <= events {
+			if list := open(); len(list) > 0 {
+				s.until[list[random.IntN(len(list))]] = ticks + c.Length
+				continue
+			}
+		}
+		later = append(later, c)
+	}
+	s.coming = later
+}
+
+// Send notes an event of a node, after so many advances of the clock. It says whether it is held.
+func (s *Spells) Send(e *skeleton.Event, ticks int) bool {
+	d := network.Did(e)
+	at := Direction{e.Component, d.Conn}
+	until := s.until[at]
+	sends := d.Kind == model.Send || d.Kind == model.Shutdown || d.Kind == model.Close
+	if !sends || d.Conn == "" || until <= ticks {
+		return false
+	}
+	s.held[e.Name] = heldSend{at, until}
+	return true
+}
+
+// Holds says whether something that was sent is held, after so many advances of the clock.
+func (s *Spells) Holds(sent skeleton.Name, ticks int) bool { return s.held[sent].until > ticks }
+
+// Delays says whether a reset that is sent in a direction does not arrive now: that is slow, or
+// something is held that was sent the other way, which the reset is about.
+func (s *Spells) Delays(conn string, from, to, ticks int) bool {
+	return s.until[Direction{from, conn}] > ticks || s.holdsOf(Direction{to, conn}, ticks)
+}
+
+// holdsOf says whether something is held that was sent in a direction.
+func (s *Spells) holdsOf(d Direction, ticks int) bool {
+	for _, h := range s.held {
+		if h.Direction == d && h.until > ticks {
+			return true
+		}
+	}
+	return false
+}
+
+// Release has all arrive that is held after so many advances of the clock, and says whether
+// anything is. No connection is slow then.
+func (s *Spells) Release(ticks int) bool {
+	released := false
+	for name, h := range s.held {
+		released = released || h.until > ticks
+		delete(s.held, name)
+	}
+	clear(s.until)
+	return released
+}

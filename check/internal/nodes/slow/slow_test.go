@@ -1,0 +1,77 @@
+package slow
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// TestSpells: what is sent on a slow connection is held until the clock has advanced so often, and
+// nothing else is: no connect, nothing that was sent before or after, or the other way.
+func TestSpells(t *testing.T) {
+	s := New([]Spell{{Events: 2, Length: 3}})
+	random := rand.New(rand.NewPCG(1, 1))
+	open := []Direction(nil)
+	begin := func(events, ticks int) {
+		s.Begin(events, ticks, random, func() []Direction { return open })
+	}
+	n := 0
+	send := func(from int, conn string, kind model.Kind, ticks int) (skeleton.Name, bool) {
+		n++
+		e := &skeleton.Event{Name: skeleton.Name{Component: from, N: n},
+			Label: network.Event{Kind: kind, Conn: conn}}
+		return e.Name, s.Send(e, ticks)
+	}
+	slow := func(want bool, from int, conn string, kind model.Kind, ticks int) skeleton.Name {
+		t.Helper()
+		name, held := send(from, conn, kind, ticks)
+		if held != want || s.Holds(name, ticks) != want {
+			t.Errorf("%v of node %d on %q at %d: held %t, want %t", kind, from, conn, ticks, held, want)
+		}
+		return name
+	}
+	begin(1, 4) // not yet
+	open = []Direction{{0, "a#1"}}
+	slow(false, 0, "a#1", model.Send, 4)
+	open = nil
+	begin(2, 4) // no connection is open
+	slow(false, 0, "a#1", model.Send, 4)
+	open = []Direction{{0, "a#1"}}
+	begin(5, 5)
+	held := slow(true, 0, "a#1", model.Send, 5)
+	slow(true, 0, "a#1", model.Close, 7)
+	slow(true, 0, "a#1", model.Shutdown, 7)
+	slow(false, 1, "a#1", model.Send, 5)
+	slow(false, 0, "a#2", model.Send, 5)
+	slow(false, 0, "a#1", model.Connect, 5)
+	slow(false, 0, "", model.Close, 5)
+	slow(false, 0, "a#1", model.Send, 8)
+	if !s.Holds(held, 7) || s.Holds(held, 8) {
+		t.Error("what was held does not arrive with the last advance")
+	}
+	// A reset of the other node is about what is held, and one of this node takes the slow way.
+	for _, c := range []struct {
+		conn            string
+		from, to, ticks int
+		want            bool
+	}{{"a#1", 0, 1, 7, true}, {"a#1", 1, 0, 7, true}, {"a#1", 0, 1, 8, false}, {"a#2", 0, 1, 7, false},
+		{"a#2", 1, 0, 7, false}} {
+		if got := s.Delays(c.conn, c.from, c.to, c.ticks); got != c.want {
+			t.Errorf("%+v: a reset is delayed %t", c, got)
+		}
+	}
+	if s.Release(8) || !slices.Equal(s.coming, nil) {
+		t.Error("something is still held, or comes")
+	}
+	s = New([]Spell{{Events: 0, Length: 9}})
+	begin(0, 0)
+	held = slow(true, 0, "a#1", model.Send, 0)
+	if !s.Release(0) || s.Holds(held, 0) || s.Release(0) {
+		t.Error("what is held is not released, or twice")
+	}
+	slow(false, 0, "a#1", model.Send, 0)
+}
