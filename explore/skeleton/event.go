@@ -2,6 +2,7 @@ package skeleton
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,7 +112,14 @@ func keyOf(parts ...string) string {
 	return b.String()
 }
 
-// The keys hold all that makes two events, skeletons or branches different.
+// hashOf is short, and the same for no other key.
+func hashOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return string(sum[:])
+}
+
+// The keys hold all that makes two events, skeletons or branches different. Those of more than one
+// event are hashes: there are many of them, and each would have its events once more.
 
 func keyOfLabel(l Label) string {
 	if l == nil {
@@ -153,7 +161,7 @@ func (l Local) key() string {
 	for i := range l.Events {
 		parts = append(parts, l.Events[i].key())
 	}
-	return keyOf(parts...)
+	return hashOf(keyOf(parts...))
 }
 
 func (g Global) key() string {
@@ -161,7 +169,7 @@ func (g Global) key() string {
 	for c := range g {
 		parts[c] = g[c].key()
 	}
-	return keyOf(parts...)
+	return hashOf(keyOf(parts...))
 }
 
 func (b *Branch) key() string {
@@ -169,7 +177,7 @@ func (b *Branch) key() string {
 	if b.Event != nil {
 		event = b.Event.key()
 	}
-	return keyOf(strconv.Itoa(b.Component), Local{Events: b.Before, Waits: b.Waits}.key(), event)
+	return hashOf(keyOf(strconv.Itoa(b.Component), Local{Events: b.Before, Waits: b.Waits}.key(), event))
 }
 
 func exploreKey(component int, l Local, arrivals []Arrival) string {
@@ -178,5 +186,5 @@ func exploreKey(component int, l Local, arrivals []Arrival) string {
 		parts = append(parts, a.Send.Name.key(), a.Send.Label.Key(), keyOfNames(a.After),
 			keyOfNames(a.Knows))
 	}
-	return "explore " + keyOf(parts...)
+	return "explore " + hashOf(keyOf(parts...))
 }

@@ -23,8 +23,10 @@ type exploration struct {
 	found skeleton.Exploration
 	// Of what is independent in the node, some orders may be run, since the environment depends on
 	// them. They count once: seen are their prints.
-	seen  map[uint64]bool
-	tried int // most connects across a partition in the epoch in which it begins
+	seen map[uint64]bool
+	// Most executions leave the skeleton, and many of them in one way: branched has those ways.
+	branched map[string]bool
+	tried    int // most connects across a partition in the epoch in which it begins
 }
 
 // run explores the node with what the skeleton has arrive, and then with what else the network may
@@ -72,22 +74,31 @@ func (e *exploration) leaves(n *environment, log *sut.Log) (c *causality, leaves
 	// did that is not after that.
 	for _, at := range c.departures {
 		event := n.made[at]
-		b := skeleton.Branch{Component: e.item.Component, Before: n.followed(c), Event: &event}
-		e.x.keep(append(slices.Clone(b.Before), event), log)
-		e.found.Branches = append(e.found.Branches, b)
+		e.branch(skeleton.Branch{Component: e.item.Component, Before: n.followed(c), Event: &event}, log)
 	}
 	if len(c.departures) > 0 {
 		return c, true
 	}
 	// It has ended, or waits, before it has done all, or for something else than is said.
 	if !n.hasDone(c) || n.waitsFor(log) != e.item.Local.Waits {
-		b := skeleton.Branch{Component: e.item.Component, Before: network.Sorted(n.made),
-			Waits: n.waitsFor(log)}
-		e.x.keep(b.Before, log)
-		e.found.Branches = append(e.found.Branches, b)
+		e.branch(skeleton.Branch{Component: e.item.Component, Before: network.Sorted(n.made),
+			Waits: n.waitsFor(log)}, log)
 		return c, true
 	}
 	return c, false
+}
+
+// branch adds a branch that an execution shows, unless an earlier one has shown it. It remembers
+// what leads there: the first schedule that does is as good as any.
+func (e *exploration) branch(b skeleton.Branch, log *sut.Log) {
+	key, way := network.KeyOfBranch(&b)
+	if e.branched[way] {
+		return
+	}
+	e.branched[way], e.found.Branches = true, append(e.found.Branches, b)
+	if e.x.schedules[key] == nil {
+		e.x.remember(key, log)
+	}
 }
 
 // judge adds what an execution shows, and says whether that is enough.

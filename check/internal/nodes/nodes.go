@@ -406,7 +406,7 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 // explore explores a node against what a skeleton says of the others (exploration). Executions that
 // leave the skeleton are branches. The first violation ends it, and everything else.
 func (x *explorer) explore(item skeleton.Item) error {
-	e := exploration{x: x, item: item, seen: map[uint64]bool{}}
+	e := exploration{x: x, item: item, seen: map[uint64]bool{}, branched: map[string]bool{}}
 	if err := e.run(); err != nil {
 		return err
 	}
@@ -425,11 +425,4 @@ func (x *explorer) explore(item skeleton.Item) error {
 		return err
 	}
 	return errEnough
-}
-
-// keep remembers what leads to some events. The first schedule that does is as good as any.
-func (x *explorer) keep(events []skeleton.Event, log *sut.Log) {
-	if key := network.KeyOf(events); x.schedules[key] == nil {
-		x.remember(key, log)
-	}
 }

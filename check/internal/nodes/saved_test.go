@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
@@ -90,5 +91,35 @@ func TestInterrupted(t *testing.T) {
 		}})
 	if err != nil || r.Verdict != model.Unknown || r.Reason != "it was interrupted" || saved != 1 {
 		t.Errorf("%+v, %v, %d last saves", r, err, saved)
+	}
+}
+
+// TestBranchesOnce: what an item has found has each way to leave its skeleton once, although many
+// executions leave it in the same way. Else memory would grow with executions.
+func TestBranchesOnce(t *testing.T) {
+	x, err := newExplorer(t.Context(), Config{
+		Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client", "client"), Violations: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	if err := x.exploreAll(); err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for _, r := range x.reports {
+		ways := map[string]bool{}
+		for i := range r.Explored.Branches {
+			b := &r.Explored.Branches[i]
+			_, way := network.KeyOfBranch(b)
+			if ways[way] {
+				t.Errorf("node %d leaves its skeleton twice in one way, after %d events", b.Component,
+					len(b.Before))
+			}
+			ways[way], all = true, all+1
+		}
+	}
+	if all < 10 || all > x.runs {
+		t.Errorf("%d branches of %d executions", all, x.runs)
 	}
 }

@@ -2,6 +2,7 @@ package network
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -104,17 +105,29 @@ func LastTick(script []skeleton.Event) (without []skeleton.Event, found bool) {
 	return slices.Delete(slices.Clone(script), i, i+1), true
 }
 
-// KeyOf is the same for equal events of a node, in the same order.
+// KeyOf is the same for equal events of a node, in the same order: a hash, since there are many.
 func KeyOf(events []skeleton.Event) string {
-	key := ""
+	hash := sha256.New()
 	for _, e := range Sorted(events) {
-		key += fmt.Sprintf("%s %d %v %s\n", e.Stream, e.N, e.Past, e.Label.Key())
+		fmt.Fprintf(hash, "%s %d %v %s\n", e.Stream, e.N, e.Past, e.Label.Key())
 		if e.Got != nil {
-			key += e.Got.Key()
+			fmt.Fprint(hash, e.Got.Key())
 		}
-		key += "\n"
+		fmt.Fprint(hash, "\n")
 	}
-	return key
+	return string(hash.Sum(nil))
+}
+
+// KeyOfBranch is that of the events which a branch has, and of the branch.
+func KeyOfBranch(b *skeleton.Branch) (events, way string) {
+	list := b.Before
+	if b.Event != nil {
+		list = append(slices.Clone(list), *b.Event)
+	} else if way = "ends"; b.Waits != nil {
+		way = b.Waits.Key()
+	}
+	events = KeyOf(list)
+	return events, events + way
 }
 
 // Ticks is how often the clock has advanced for a node.
