@@ -19,8 +19,8 @@ type NodeStep struct {
 	// heal: from then on nothing gets through to other nodes, and then it does again.
 	Kind    string
 	Conn    string        // the same at both ends; empty: it is about none
-	Address string        // of a connect, a listen, and the close of a listener
-	Data    string        // bytes that are sent
+	Address string        // of a connect, a listen, and the close of a listener; what is published
+	Data    string        // bytes that are sent, or the value that is published
 	Taken   int           // bytes of the connection that were read by then
 	Time    time.Duration // what the clock shows, when it has advanced
 }

@@ -126,7 +126,7 @@ type explorer struct {
 	config  Config
 	net     *network.Nodes
 	system  *skeleton.System
-	workers []*sut.Worker
+	workers []*sut.Worker // by node; of walks, those of further crews follow
 	unwatch []func() bool // of the context, by worker
 	// schedules that have led to events of a node, by their key. They are tried first when a node
 	// is to come there again. What arrives may be other than it was, so they are a guess.
@@ -212,8 +212,8 @@ func (x *explorer) exploreAll() error {
 	return nil
 }
 
-// start starts a worker for each node. Each is told what the program takes, and asks before time
-// passes. Who has started some and not all is to close those.
+// start starts one worker more for each node. Each is told what the program takes, and asks before
+// time passes. Who has started some and not all is to close those.
 func (x *explorer) start() error {
 	for i, node := range x.config.Nodes {
 		o := x.options(i)

@@ -17,8 +17,8 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// walk is an execution of all nodes at the same time, in which everything is chosen at random: the
-// goroutines of each node, which node goes on, when the network is parted, and when nodes crash.
+// walk is an execution of all nodes at the same time. Everything is chosen at random: goroutines of
+// nodes, which node goes on, when the network is parted or slow, and when nodes crash.
 // Its events are in the order in which they happen, and its rules are those of explorations.
 //
 // One node runs at a time. It may have to let others go on before each of its inputs, and after it.

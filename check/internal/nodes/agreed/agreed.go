@@ -217,8 +217,8 @@ func (p *before) add(name skeleton.Name) {
 	}
 }
 
-// tick names the events of all nodes that are one advance of the clock, and the last ones of those
-// that have ended before it: all that they have done is before it, too.
+// tick names the events of all nodes that are one advance of the clock, and all events of nodes
+// that have ended before it.
 func (p *before) tick(k int) (names []skeleton.Name) {
 	for c := range p.g {
 		events := p.g[c].Events

@@ -58,7 +58,7 @@ func (w *Walks) Schedule(random *rand.Rand, length int) sut.Schedule {
 // Asked is what a check asks for that explorations do, or walks, and not both.
 type Asked struct {
 	Delays  *int // a bound
-	Crashes bool // of nodes, or slow connections
+	Faults  bool // that only walks have: crashes of nodes, and slow connections
 	Workers int  // of each node; 0: the search decides
 }
 
@@ -78,7 +78,7 @@ func Of(search string, seed uint64, asked Asked) (*Walks, error) {
 	case asked.Workers > 1:
 		return nil, errors.New("a node that is explored has one worker: leave out the number of workers, " +
 			"or add --search random, with which so many executions are run at the same time")
-	case asked.Crashes:
+	case asked.Faults:
 		return nil, errors.New("crashes of nodes and slow connections are only explored at random: add " +
 			"--search random, or leave crash and slow out of faults")
 	}

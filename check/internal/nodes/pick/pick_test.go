@@ -8,7 +8,7 @@ import (
 
 // TestOf: a search is one of explorations or of walks, and what the other kind does is refused.
 func TestOf(t *testing.T) {
-	none, bound, crashes := Asked{}, Asked{Delays: new(1)}, Asked{Crashes: true}
+	none, bound, crashes := Asked{}, Asked{Delays: new(1)}, Asked{Faults: true}
 	for _, c := range []struct {
 		search string
 		asked  Asked

@@ -26,6 +26,7 @@ type Spells struct {
 	coming []Spell
 	until  map[Direction]int          // advances of the clock
 	held   map[skeleton.Name]heldSend // until they arrive
+	ticks  int                        // when something was forgotten last
 }
 
 // heldSend is something that was sent on a slow connection, and arrives after so many advances.
@@ -36,12 +37,13 @@ type heldSend struct {
 
 // New has some spells come.
 func New(coming []Spell) *Spells {
-	return &Spells{coming, map[Direction]int{}, map[skeleton.Name]heldSend{}}
+	return &Spells{coming: coming, until: map[Direction]int{}, held: map[skeleton.Name]heldSend{}}
 }
 
 // Begin has those spells begin that are due after so many events and advances of the clock. Each is
 // that of one of the directions which are open then, at random. Without any, none begins yet.
 func (s *Spells) Begin(events, ticks int, random *rand.Rand, open func() []Direction) {
+	s.forget(ticks)
 	var later []Spell
 	for _, c := range s.coming {
 		if c.Events <= events {
@@ -53,6 +55,19 @@ func (s *Spells) Begin(events, ticks int, random *rand.Rand, open func() []Direc
 		later = append(later, c)
 	}
 	s.coming = later
+}
+
+// forget forgets what is not held any more at any node, of which some may be one advance behind.
+func (s *Spells) forget(ticks int) {
+	if s.ticks == ticks {
+		return
+	}
+	s.ticks = ticks
+	for name, h := range s.held {
+		if h.until < ticks {
+			delete(s.held, name)
+		}
+	}
 }
 
 // Send notes an event of a node, after so many advances of the clock. It says whether it is held.
