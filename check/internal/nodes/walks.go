@@ -50,7 +50,7 @@ func (x *walks) explore() error {
 		return err
 	}
 	x.crews = [][]*sut.Worker{x.workers}
-	for len(x.crews) < x.config.Crews {
+	for len(x.crews) < min(x.config.Crews, batch.Most) {
 		if err := x.start(); err != nil {
 			return err
 		}

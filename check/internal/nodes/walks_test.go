@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
@@ -227,6 +228,23 @@ func TestWalksByCrews(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUselessCrews: there are no more workers than can have something to do at the same time.
+func TestUselessCrews(t *testing.T) {
+	list := exampleNodes(t, "retry", "server 127.0.0.1:7400", "client")
+	x, err := newExplorer(t.Context(), Config{Nodes: list, Crews: 50, Executions: 1,
+		Walks: &pick.Walks{Seed: 1, Picks: allPicks}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	if err := (&walks{explorer: x}).explore(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(x.workers), batch.Most*len(list); got != want {
+		t.Errorf("%d workers, want %d", got, want)
 	}
 }
 

@@ -37,11 +37,11 @@ func Do[R any](crews, jobs int, do func(crew, job int) (result R, last bool)) []
 // since a little is soon worth knowing.
 func End(done uint64) uint64 {
 	size := uint64(1)
-	for size < most && done >= 8*size {
+	for size < Most && done >= 8*size {
 		size *= 2
 	}
 	return (done/size + 1) * size
 }
 
-// most is how large a batch is at most.
-const most = 8
+// Most is how large a batch is at most. More crews than that would have nothing to do.
+const Most = 8
