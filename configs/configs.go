@@ -111,7 +111,9 @@ type Node struct {
 	Name    string
 	Package string // as the go command takes it, in the directory of the file
 	Args    []string
-	Listen  string // where others reach it: 127.0.0.1:7000; empty: nowhere
+	// Listen is where others reach it: 10.0.0.1:7000. There may be several, with blanks in between.
+	// One without a port is an address of the node, and no more. Empty: nobody connects to it.
+	Listen string
 }
 
 // MaxNodes bounds how many programs are checked together.
@@ -240,7 +242,7 @@ func Default() Config {
 		Room: Room{CacheMib: 1024, CheckpointMib: 1024}, Races: []string{sut.RacesDirect}, SelfCheck: 1000,
 		SaveInterval: 10 * time.Second,
 		PeerPatience: watch.DefaultPatience,
-		World: sut.Environment{Hostname: sut.DefaultHostname, Disk: sut.DefaultDisk,
+		World: sut.Environment{Machine: sut.Machine{Hostname: sut.DefaultHostname}, Disk: sut.DefaultDisk,
 			Memory: sut.DefaultMemory, SignalLimit: 1},
 		Bounds: Bounds{Executions: 10_000, Depth: 10_000, Time: 10 * time.Minute},
 	}

@@ -113,9 +113,10 @@ func exampleConfig(example []byte, cache peers.Group) Config {
 		Date:      time.Date(2026, time.January, 31, 0, 0, 0, 0, time.UTC),
 		SelfCheck: 1000, SaveInterval: 10 * time.Second, PeerPatience: 5 * time.Second,
 		World: sut.Environment{
-			Stdin: []byte("first line\n"), Hostname: "tandem", Disk: 64 << 20, Memory: 1 << 30,
+			Stdin: []byte("first line\n"), Disk: 64 << 20, Memory: 1 << 30,
 			Signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, SignalLimit: 1,
-			Hosts: []string{"127.0.0.1 example.test", "127.0.0.1 merecat", "127.0.0.1 cache"},
+			Machine: sut.Machine{Hostname: "tandem",
+				Hosts: []string{"127.0.0.1 example.test", "127.0.0.1 merecat", "127.0.0.1 cache"}},
 		},
 	}
 }

@@ -3,6 +3,7 @@ package sut
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"strings"
 	"syscall"
 
@@ -13,8 +14,7 @@ import (
 type Environment struct {
 	Stdin []byte `json:"stdin,omitempty"` // what standard input has; empty: it is /dev/null
 	// Bytes that the files written in one execution can have; 0: DefaultDisk.
-	Disk     int64  `json:"disk,omitempty"`
-	Hostname string `json:"hostname,omitempty"` // empty: DefaultHostname
+	Disk int64 `json:"disk,omitempty"`
 	// Bytes by which the heap can grow in one execution; 0: DefaultMemory.
 	Memory int64 `json:"memory,omitempty"`
 	// Start is when the wall clock starts, in seconds of Unix time; 0: DefaultStart.
@@ -26,9 +26,6 @@ type Environment struct {
 	// EarlyTimers is how often, at the beginning of an execution, the clock may advance
 	// although goroutines can go on.
 	EarlyTimers int `json:"early_timers,omitempty"`
-	// Hosts are the names that can be looked up beside localhost: lines of a hosts
-	// file, such as "127.0.0.1 example.test".
-	Hosts []string `json:"hosts,omitempty"`
 	// ShortReads is how many reads of connections and pipes in an execution can
 	// return one byte of several that are there. Each is a choice.
 	ShortReads int `json:"short_reads,omitempty"`
@@ -63,7 +60,23 @@ type Environment struct {
 	// PeerTime says that the peers have timers: before the program's clock advances, or a deadlock
 	// is one, time passes for them, up to the program's next timer (Input.Most).
 	PeerTime bool `json:"peer_time,omitempty"`
+	Machine
 	Inputs
+}
+
+// Machine is what the program sees of its machine in the network.
+type Machine struct {
+	Hostname string `json:"hostname,omitempty"` // empty: DefaultHostname
+	// Hosts are the names that can be looked up beside localhost: lines of a hosts
+	// file, such as "127.0.0.1 example.test".
+	Hosts []string `json:"hosts,omitempty"`
+	// Addresses are its IP addresses beside loopback. With any of a family, other addresses of that
+	// are reached by way of the peers.
+	Addresses []string `json:"addresses,omitempty"`
+	// FirstPort and Ports say which ports sockets get that ask for none: so many from the first one
+	// on. With 0 ports they are those of Linux.
+	FirstPort uint16 `json:"first_port,omitempty"`
+	Ports     int    `json:"ports,omitempty"`
 }
 
 // Inputs says which inputs the peers get, and what they depend on.
@@ -114,11 +127,12 @@ func (e Environment) describe(sh *abi.SharedEnvironment) error {
 	if name == "" {
 		name = DefaultHostname
 	}
+	m := &sh.Machine
 	if len(name) > abi.HostnameBytes {
 		return fmt.Errorf("the hostname %.80q is longer than %d bytes: give a shorter one", name,
 			abi.HostnameBytes)
 	}
-	sh.HostnameLength = uint64(copy(sh.Hostname[:], name))
+	m.HostnameLength = uint64(copy(m.Hostname[:], name))
 	if sh.DiskBytes = uint64(e.Disk); e.Disk == 0 {
 		sh.DiskBytes = DefaultDisk
 	}
@@ -162,6 +176,28 @@ func (e Environment) describe(sh *abi.SharedEnvironment) error {
 	if e.Published {
 		sh.Inputs |= abi.InputsPublished
 	}
-	sh.HostsLength = uint64(copy(sh.Hosts[:], hosts))
+	m.HostsLength = uint64(copy(m.Hosts[:], hosts))
+	return e.describeAddresses(m)
+}
+
+// describeAddresses puts the addresses of the machine where the worker looks for them.
+func (e Machine) describeAddresses(sh *abi.SharedMachine) error {
+	if n := len(e.Addresses); n > abi.MaxAddresses {
+		return fmt.Errorf("the program has %d IP addresses: %d is the limit", n, abi.MaxAddresses)
+	}
+	for i, text := range e.Addresses {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return fmt.Errorf("%.64q is no IP address that the program has: write one as 10.0.0.1", text)
+		}
+		sh.Address[i] = a.As16()
+	}
+	sh.Addresses = uint64(len(e.Addresses))
+	if sh.FirstPort, sh.Ports = uint64(e.FirstPort), uint64(e.Ports); e.Ports == 0 {
+		sh.FirstPort, sh.Ports = abi.FirstPort, abi.PortCount
+	}
+	if e.FirstPort == 0 && e.Ports != 0 || e.Ports < 0 || sh.FirstPort+sh.Ports > 1<<16 {
+		return fmt.Errorf("sockets get %d ports from %d on: there are none such", e.Ports, e.FirstPort)
+	}
 	return nil
 }

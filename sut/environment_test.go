@@ -10,7 +10,7 @@ import (
 
 func TestEnvironmentsThatCannotBe(t *testing.T) {
 	for want, w := range map[string]Environment{
-		"is longer than":          {Hostname: strings.Repeat("x", abi.HostnameBytes+1)},
+		"is longer than":          {Machine: Machine{Hostname: strings.Repeat("x", abi.HostnameBytes+1)}},
 		"signals can arrive":      {Signals: make([]syscall.Signal, MaxSignals+1)},
 		"the peers can behave in": {Behaviours: maxBehaviours + 1},
 		"in -1 ways":              {Behaviours: -1},

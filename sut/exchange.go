@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"strconv"
 	"time"
 	"unsafe"
@@ -41,7 +42,12 @@ func readInput(s *abi.Shared) (model.Input, error) {
 		if in.Conn, in.Behaviour = 0, int(h.Connection); in.Behaviour >= maxBehaviours {
 			return model.Input{}, damage("a request is for behaviour %d of the peers", in.Behaviour)
 		}
-		address, err := readAddress(h.Address, in.Data)
+		at := h.Address
+		if at.Network == abi.NetworkTCP && at.Flags&abi.AddressFrom != 0 && at.FromPort < 1<<16 {
+			in.From = netip.AddrPortFrom(netip.AddrFrom16(at.From).Unmap(), uint16(at.FromPort)).String()
+			at.Flags, at.From, at.FromPort = at.Flags&^abi.AddressFrom, [16]byte{}, 0
+		}
+		address, err := readAddress(at, in.Data)
 		if err != nil {
 			return model.Input{}, err
 		}
@@ -89,7 +95,15 @@ func (w *Worker) reply(a model.Answer) error {
 		Passed: uint64(a.Time.Passed), Shows: flag(a.Shows() || a.Again), Idle: flag(a.Time.Idle),
 		Tie: flag(a.Time.Tie),
 	}
-	left := unsent{touched: a.Touched, first: a.First, opened: a.Opened, deliveries: a.Deliveries}
+	if a.Local != "" {
+		local, err := netip.ParseAddrPort(a.Local)
+		if err != nil {
+			return fmt.Errorf("an answer has a connection begin at no address: %w", err)
+		}
+		h.Address.Flags, h.Address.FromPort = abi.AddressFrom, uint32(local.Port())
+	}
+	left := unsent{touched: a.Touched, first: a.First, opened: a.Opened, ends: a.Ends,
+		deliveries: a.Deliveries}
 	for {
 		fill(w.process.Shared, &left)
 		h.More = flag(!left.empty())
@@ -121,6 +135,7 @@ type unsent struct {
 	touched    []model.Touch
 	first      int              // number of the first connection of opened
 	opened     []int            // at which listeners
+	ends       []model.Ends     // of these; nil: the program says where they are
 	deliveries []model.Delivery // after those
 	sent       int              // bytes of the first delivery
 }
@@ -136,7 +151,7 @@ func fill(sh *abi.Shared, left *unsent) {
 	sh.Exchange.Deliveries = 0
 	for !left.empty() {
 		room := abi.ExchangeBytes - at - deliveryHeaderSize - 8
-		if room <= 0 {
+		if room < 2*abi.MessageIPSize {
 			break
 		}
 		sh.Exchange.Deliveries++
@@ -149,7 +164,16 @@ func fill(sh *abi.Shared, left *unsent) {
 		}
 		if len(left.opened) > 0 {
 			header := abi.DeliveryHeader{Connection: uint32(left.first), Listener: uint32(left.opened[0]) + 1}
-			at += deliver(sh, at, header, nil)
+			var ends []byte
+			if len(left.ends) > 0 {
+				local, _ := netip.ParseAddrPort(left.ends[0].Local)
+				remote, _ := netip.ParseAddrPort(left.ends[0].Remote)
+				if local.IsValid() && remote.IsValid() {
+					ends = appendIP(appendIP(nil, local), remote)
+				}
+				left.ends = left.ends[1:]
+			}
+			at += deliver(sh, at, header, ends)
 			left.first, left.opened = left.first+1, left.opened[1:]
 			continue
 		}

@@ -115,7 +115,8 @@ func TestSockets(t *testing.T) {
 
 func TestHosts(t *testing.T) {
 	w, err := sut.Start(program, sut.Options{Args: []string{"hosts"},
-		Environment: sut.Environment{Hosts: []string{"127.0.0.2 example.test", "::1 example.test"}}})
+		Environment: sut.Environment{Machine: sut.Machine{
+			Hosts: []string{"127.0.0.2 example.test", "::1 example.test"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

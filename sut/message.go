@@ -34,14 +34,19 @@ func (m Message) Append(b []byte) []byte {
 	case m.Address.Path != "":
 		header[0], name = abi.MessagePath, []byte(m.Address.Path)
 	case m.Address.At.IsValid():
-		ip := m.Address.At.Addr().As16()
-		header[0], name = abi.MessageIP, binary.BigEndian.AppendUint16(ip[:], m.Address.At.Port())
+		header[0], name = abi.MessageIP, appendIP(nil, m.Address.At)
 	}
 	header[1] = byte(len(name))
 	binary.BigEndian.PutUint32(header[2:], number)
 	b = append(b, header[:]...)
 	b = append(b, name...)
 	return append(b, m.Data...)
+}
+
+// appendIP appends an address as a message has it.
+func appendIP(b []byte, a netip.AddrPort) []byte {
+	ip := a.Addr().As16()
+	return binary.BigEndian.AppendUint16(append(b, ip[:]...), a.Port())
 }
 
 // ReadMessage reads the first message that Append has written to b, and returns what follows it.

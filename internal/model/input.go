@@ -97,6 +97,9 @@ type Input struct {
 	// the goroutine opens this connection. Each connection then has a tree of its own in the I/O
 	// cache, which this name finds.
 	Name string `json:"-"`
+	// From is, of a Connect over TCP, where the program has put its end of the connection; empty:
+	// nowhere. Only the exploration of several programs is told of it.
+	From string `json:"-"`
 	// Failed says, of a Close, that a fault of the network is why. Peers cannot tell. Silent says
 	// that nothing gets through any more, this included. Only the exploration of several programs
 	// is told of it.

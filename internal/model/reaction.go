@@ -104,6 +104,11 @@ type Answer struct {
 	Conn    int // of the input; Connect, Listen: the number of the new connection or listener
 	First   int // the number of the first connection of Opened
 	Clients int // how many of the peers that are clients have not ended
+	// Local is, of a Connect, where the program's end of the connection is, such as 10.0.0.1:7000:
+	// its port takes the place of the one that the program has chosen. Ends are those of Opened. If
+	// both are empty, they are left to the program.
+	Local string
+	Ends  []Ends
 	// Again says, of a Pass, that the program is to ask once more before its clock advances.
 	Again bool
 	// Touched are what the transition of the input accesses besides what it does to connections.
@@ -114,6 +119,9 @@ type Answer struct {
 	// answer only Touched counts then.
 	Crash *Crash
 }
+
+// Ends is where a connection is: its end in the program, and the other one.
+type Ends struct{ Local, Remote string }
 
 // Crash is how a program crashes.
 type Crash struct {
@@ -126,7 +134,8 @@ type Crash struct {
 func (a Answer) Equal(other Answer) bool {
 	return a.Reaction.Equal(other.Reaction) && a.Conn == other.Conn && a.First == other.First &&
 		a.Clients == other.Clients && a.Again == other.Again && a.Failure == other.Failure &&
-		slices.Equal(a.Touched, other.Touched) && (a.Crash == nil) == (other.Crash == nil) &&
+		slices.Equal(a.Touched, other.Touched) && a.Local == other.Local &&
+		slices.Equal(a.Ends, other.Ends) && (a.Crash == nil) == (other.Crash == nil) &&
 		(a.Crash == nil || *a.Crash == *other.Crash)
 }
 

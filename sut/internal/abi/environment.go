@@ -1,5 +1,14 @@
 package abi
 
+// MaxAddresses is how many IP addresses the machine of a program can have beside loopback.
+const MaxAddresses = 16
+
+// The ports that Linux gives to sockets which ask for none: so many from the first one on.
+const (
+	FirstPort = 32768
+	PortCount = 28232
+)
+
 // MaxFaultPlaces is at how many addresses peers can listen whose connections can fail.
 const MaxFaultPlaces = 64
 
@@ -51,17 +60,13 @@ type FaultPlace struct {
 
 // SharedEnvironment is what a program finds beside its peers.
 type SharedEnvironment struct {
-	DiskBytes      uint64 // that the files of an execution can have
-	Hostname       [HostnameBytes]byte
-	HostnameLength uint64
-	MemoryBytes    uint64 // by which the heap of an execution can grow
-	Signal         [MaxSignals]uint32
-	Signals        uint64           // that can arrive
-	SignalLimit    uint64           // how often, together
-	EarlyTimers    uint64           // how often the clock may advance early
-	Start          uint64           // of the wall clock, in seconds of Unix time
-	Hosts          [HostsBytes]byte // lines of the hosts file
-	HostsLength    uint64
+	DiskBytes   uint64 // that the files of an execution can have
+	MemoryBytes uint64 // by which the heap of an execution can grow
+	Signal      [MaxSignals]uint32
+	Signals     uint64 // that can arrive
+	SignalLimit uint64 // how often, together
+	EarlyTimers uint64 // how often the clock may advance early
+	Start       uint64 // of the wall clock, in seconds of Unix time
 	// How often a read can return less than there is, and a write take less than there is room for.
 	Short       [2]uint64
 	Faults      uint64 // how many connections to peers can fail
@@ -79,6 +84,20 @@ type SharedEnvironment struct {
 	// Time passes for the peers before the program's clock advances, or it is in a deadlock.
 	PeerTime uint64
 	Inputs   uint64 // bits: InputsPerConnection and so on
+	Machine  SharedMachine
+}
+
+// SharedMachine is what the program sees of its machine in the network.
+type SharedMachine struct {
+	Hostname       [HostnameBytes]byte
+	HostnameLength uint64
+	Hosts          [HostsBytes]byte // lines of the hosts file
+	HostsLength    uint64
+	// The IP addresses beside loopback, IPv4 mapped into IPv6.
+	Address   [MaxAddresses][16]byte
+	Addresses uint64
+	// The ports that sockets get which ask for none: so many from the first one on.
+	FirstPort, Ports uint64
 }
 
 // What SharedEnvironment.Inputs says, as bits.

@@ -41,8 +41,10 @@ type ExchangeHeader struct {
 	Length     uint32
 	Deliveries uint32
 	More       uint32
-	Address    ExchangeAddress // of a connect or listen
-	Clients    uint32          // on the way back: of the peers, that have not ended
+	// Of a connect or listen. On the way back from a connect, the from is where the program's end
+	// of the connection is, if the flag of that is set.
+	Address ExchangeAddress
+	Clients uint32 // on the way back: of the peers, that have not ended
 	// On the way back: the execution ends here, for the reason in message.
 	Failed uint32
 	// On the way back: the execution ends in a crash, and as many operations are lost at most.
@@ -104,6 +106,8 @@ type DeliveryHeader struct {
 	Connection uint32 // or TouchObject
 	End        uint32
 	Length     uint32
-	// 1 + the number of that at which the peers have opened the connection; 0: it was there.
+	// 1 + the number of that at which the peers have opened the connection; 0: it was there. The
+	// bytes are then the addresses of the program's end and of the other one, as in a message, or
+	// none.
 	Listener uint32
 }

@@ -96,6 +96,15 @@ func tandemExchange(
 	return sh.exchange.errno, sh.exchange.connection, sh.exchange.deliveries, sh.data[:sh.exchange.length]
 }
 
+// tandemAnsweredFrom is where the program's end is of a connection that has just been made; false:
+// the checker leaves that to the program.
+//
+//go:linkname tandemAnsweredFrom syscall.tandemAnsweredFrom
+func tandemAnsweredFrom() (port int, ok bool) {
+	a := &tandem.sh.exchange.address
+	return int(a.fromPort), a.flags&addressFrom != 0
+}
+
 // tandemExchangeMore reports whether there is more of the last answer. When there is not, what
 // it says beside deliveries takes effect.
 //

@@ -71,15 +71,35 @@ func tandemFillRandom(p []byte) { tandemRandom(p) }
 //go:nosplit
 func tandemSettings() (disk int64, hostname string) {
 	env := &tandem.sh.environment
-	return int64(env.diskBytes), unsafe.String(&env.hostname[0], int(env.hostnameLength))
+	m := &env.machine
+	return int64(env.diskBytes), unsafe.String(&m.hostname[0], int(m.hostnameLength))
 }
 
 // tandemHosts are the names that can be looked up, as lines of a hosts file.
 //
 //go:linkname tandemHosts syscall.tandemHosts
 func tandemHosts() string {
-	env := &tandem.sh.environment
-	return unsafe.String(&env.hosts[0], int(env.hostsLength))
+	m := &tandem.sh.environment.machine
+	return unsafe.String(&m.hosts[0], int(m.hostsLength))
+}
+
+// tandemAddressOf is the i-th IP address of the machine beside loopback; false: it has fewer.
+//
+//go:linkname tandemAddressOf syscall.tandemAddressOf
+func tandemAddressOf(i int) (ip [16]byte, ok bool) {
+	m := &tandem.sh.environment.machine
+	if uint64(i) >= m.addresses {
+		return ip, false
+	}
+	return m.address[i], true
+}
+
+// tandemOwnPorts are the ports that sockets get which ask for none: so many from the first one on.
+//
+//go:linkname tandemOwnPorts syscall.tandemOwnPorts
+func tandemOwnPorts() (first, n int) {
+	m := &tandem.sh.environment.machine
+	return int(m.firstPort), int(m.ports)
 }
 
 // tandemProgramName is the last part of how the program was called.

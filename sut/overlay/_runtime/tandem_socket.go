@@ -15,6 +15,7 @@ var tandemSockets [tandemMaxSockets]struct {
 	pd      *pollDesc
 	polled  bool
 	alone   bool // nobody answers to its connect
+	serves  bool // it gets datagrams from whoever sends some
 }
 
 //go:linkname tandemIsSocket syscall.tandemIsSocket
@@ -36,7 +37,7 @@ func tandemOpenSocket(fd uintptr, in, out *socketQueue) {
 	}
 	s := &tandemSockets[fd]
 	if !s.virtual {
-		s.pd, s.polled, s.alone = nil, false, false
+		s.pd, s.polled, s.alone, s.serves = nil, false, false, false
 	}
 	s.virtual, s.in, s.out = true, in, out
 }
@@ -79,7 +80,8 @@ func tandemIdles() bool {
 		return false
 	}
 	for i := range tandem.nparked {
-		if tandem.parked[i].ptr().tandem.op == opAccept {
+		t := &tandem.parked[i].ptr().tandem
+		if t.op == opAccept || t.op == opSocketRead && tandemSockets[t.object].serves {
 			return true
 		}
 	}
@@ -403,6 +405,9 @@ func tandemPollWait(pd *pollDesc, mode int) bool {
 
 //go:linkname tandemLeaveAlone syscall.tandemLeaveAlone
 func tandemLeaveAlone(fd uintptr) { tandemSockets[fd].alone = true }
+
+//go:linkname tandemSetServing syscall.tandemSetServing
+func tandemSetServing(fd uintptr, serves bool) { tandemSockets[fd].serves = serves }
 
 //go:linkname tandemAnswered syscall.tandemAnswered
 func tandemAnswered(fd uintptr) { tandemSockets[fd].alone = false }

@@ -23,10 +23,65 @@ func (a *tandemAddress) isFour() bool { return [12]byte(a.ip[:12]) == tandemMapp
 
 func (a *tandemAddress) isAny() bool { return a.ip == tandemAnyFour || a.ip == tandemAnySix }
 
+//go:linkname tandemAddressOf
+func tandemAddressOf(i int) (ip [16]byte, ok bool)
+
+//go:linkname tandemOwnPorts
+func tandemOwnPorts() (first, n int)
+
 // isOwn reports whether the address is one of the machine that the program sees,
-// which has a loopback interface only.
+// which has a loopback interface, and perhaps addresses beside that.
 func (a *tandemAddress) isOwn() bool {
-	return a.isAny() || a.ip == tandemLoopSix || a.isFour() && a.ip[12] == 127
+	if a.isAny() || a.isLoopback() {
+		return true
+	}
+	for i := 0; ; i++ {
+		if ip, ok := tandemAddressOf(i); !ok || ip == a.ip {
+			return ok
+		}
+	}
+}
+
+func (a *tandemAddress) isLoopback() bool {
+	return a.ip == tandemLoopSix || a.isFour() && a.ip[12] == 127
+}
+
+// isRouted reports whether a network leads to the address: it is the machine's own, or the machine
+// has one of its family that others have, too.
+func (a *tandemAddress) isRouted() bool {
+	if a.isOwn() {
+		return true
+	}
+	_, ok := tandemFirstOwn(a.isFour())
+	return ok
+}
+
+// tandemFirstOwn is the machine's first address of a family beside loopback.
+func tandemFirstOwn(four bool) (ip [16]byte, found bool) {
+	for i := 0; ; i++ {
+		ip, ok := tandemAddressOf(i)
+		if !ok {
+			return ip, false
+		}
+		if a := (tandemAddress{ip: ip}); a.isFour() == four {
+			return ip, true
+		}
+	}
+}
+
+// source is the address of the machine from which something goes to this one, unless the program
+// says otherwise.
+func (a *tandemAddress) source() [16]byte {
+	switch {
+	case a.isLoopback() || a.isAny():
+	case a.isOwn():
+		return a.ip
+	default:
+		if ip, ok := tandemFirstOwn(a.isFour()); ok {
+			return ip
+		}
+	}
+	return tandemLoopback(a.isFour())
 }
 
 // four is an IPv4 address as a number.
@@ -112,11 +167,6 @@ func (a *tandemAddress) write(domain int, to unsafe.Pointer, length *uint32) {
 // tandemNames are the endpoints whose local address is taken.
 var tandemNames []*tandemEndpoint
 
-const (
-	tandemFirstPort = 32768 // of those that Linux gives to who does not ask for one
-	tandemPorts     = 28232
-)
-
 // tandemAddressName names, in the log, a port or the name of a Unix socket: who takes
 // it, looks it up or gives it back uses this object.
 func tandemAddressName(domain, kind int, a *tandemAddress) uint64 {
@@ -158,9 +208,12 @@ func tandemCovers(a *tandemAddress, e *tandemEndpoint, b *tandemAddress) bool {
 }
 
 // tandemLookUp finds who is at an address: the most specific, and of several the
-// one that came last.
+// one that came last. What is bound to all addresses is not at those of others.
 func tandemLookUp(kind int, a *tandemAddress, accept func(*tandemEndpoint) bool) *tandemEndpoint {
 	var found *tandemEndpoint
+	if !a.isOwn() {
+		return nil
+	}
 	for _, e := range tandemNames {
 		if e.kind != kind || e.domain == AF_UNIX || e.local.port != a.port || !accept(e) ||
 			!tandemCovers(&e.local, e, a) {
@@ -187,6 +240,9 @@ func tandemBind(fd int, e *tandemEndpoint, a tandemAddress) Errno {
 	case e.domain == AF_INET6 && a.isFour() && e.option(IPPROTO_IPV6, IPV6_V6ONLY) != 0:
 		return EINVAL
 	case a.port == 0:
+		if e.toldOfAny() {
+			tandemSocketPoint(opBind, uintptr(fd), nil, 0)
+		}
 		tandemChoosePort(e, &a)
 	default:
 		place := tandemAddressQueue(e, &a)
@@ -200,8 +256,9 @@ func tandemBind(fd int, e *tandemEndpoint, a tandemAddress) Errno {
 	tandemNames = append(tandemNames, e)
 	if e.chosen && e.kind == SOCK_DGRAM {
 		e.noteServing()
+		tandemSetServing(uintptr(fd), e.toldOfAny())
 	}
-	if e.chosen && e.toldWhenBound() {
+	if e.chosen && e.toldWhenBound() || e.toldOfAny() {
 		return e.openDatagrams(opBind, nil)
 	}
 	return 0
@@ -219,9 +276,10 @@ func (e *tandemEndpoint) pointBind(fd int, place *socketQueue) {
 
 // tandemChoosePort chooses a port for a, by the goroutine that asks.
 func tandemChoosePort(e *tandemEndpoint, a *tandemAddress) {
-	from := int(tandemNewName() % tandemPorts)
-	for i := range tandemPorts {
-		a.port = tandemFirstPort + (from+i)%tandemPorts
+	first, n := tandemOwnPorts()
+	from := int(tandemNewName() % uint64(n))
+	for i := range n {
+		a.port = first + (from+i)%n
 		tandemTouchName(opBind, tandemAddressName(e.domain, e.kind, a), accessWrite)
 		free := true
 		for _, b := range tandemNames {

@@ -19,7 +19,7 @@ func (a *tandemAddress) isMulticast() bool {
 // unreachable says why no network leads to an address that is not the machine's.
 func (a *tandemAddress) unreachable() Errno {
 	switch {
-	case a.isFour() || a.isOwn():
+	case a.isFour() || a.isRouted():
 		return 0 // the peers' network answers
 	case a.ip[0] == 0xfe && a.ip[1]&0xc0 == 0x80 && a.zone == 0: // of a link, without the link
 		return EINVAL
@@ -44,6 +44,12 @@ func tandemNearer(here, there Errno) Errno {
 func (e *tandemEndpoint) toldWhenBound() bool {
 	return tandemHasClients() && e.kind == SOCK_DGRAM &&
 		(e.domain == AF_INET || e.domain == AF_INET6 || e.domain == AF_UNIX)
+}
+
+// toldOfAny reports whether that is also so where the program does not choose the port: other
+// programs that are checked with it may learn of that.
+func (e *tandemEndpoint) toldOfAny() bool {
+	return e.toldWhenBound() && e.domain != AF_UNIX && tandemTellsTaken()
 }
 
 // outside describes a socket to the checker: what it talks to or listens at, and where it is
@@ -107,6 +113,8 @@ func (e *tandemEndpoint) openDatagrams(op uint8, to *tandemAddress) Errno {
 	switch {
 	case e.domain == AF_UNIX && !e.bound:
 		from = nil
+	case e.domain != AF_UNIX && tandemTellsTaken(): // who it is, and each datagram says where it goes
+		to = nil
 	case e.domain != AF_UNIX && !e.chosen:
 		if from = nil; to == nil {
 			from = &tandemAddress{ip: e.local.ip}
@@ -245,6 +253,9 @@ func (e *tandemEndpoint) queueMessages(p []byte) {
 		data := b[messageHeader+named : messageHeader+named+length]
 		switch kind {
 		case messageError:
+			if e.open && !e.connected {
+				break // Linux tells nobody of it
+			}
 			e.fault = errno
 			if e.connected {
 				e.noteDial(&e.remote, errno)
@@ -278,12 +289,16 @@ func (e *tandemEndpoint) queueMessage(p []byte, from tandemAddress) {
 func tandemSender(kind byte, name []byte, e *tandemEndpoint) (a tandemAddress) {
 	switch {
 	case kind == messageIP && len(name) == messageIPSize:
-		copy(a.ip[:], name)
-		a.port = int(name[16])<<8 | int(name[17])
+		return tandemReadIP(name)
 	case kind == messagePath:
 		a.name = string(name)
 	default:
 		a = e.remote
 	}
 	return a
+}
+
+// tandemReadIP is the address at the beginning of some bytes, as a message has it.
+func tandemReadIP(b []byte) tandemAddress {
+	return tandemAddress{ip: [16]byte(b), port: int(b[16])<<8 | int(b[17])}
 }

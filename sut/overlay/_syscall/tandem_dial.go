@@ -58,7 +58,7 @@ func (e *tandemEndpoint) hasServed(a *tandemAddress) bool {
 			continue
 		}
 		if e.domain == AF_UNIX && s.local.name == a.name ||
-			e.domain != AF_UNIX && s.local.port == a.port && tandemCovers(&s.local, s, a) {
+			e.domain != AF_UNIX && s.local.port == a.port && a.isOwn() && tandemCovers(&s.local, s, a) {
 			return true
 		}
 	}

@@ -26,6 +26,9 @@ func init() { tandemSetPass(tandemPass) }
 //go:linkname tandemTimePassed
 func tandemTimePassed(most uint64)
 
+//go:linkname tandemAnsweredFrom
+func tandemAnsweredFrom() (port int, ok bool)
+
 //go:linkname tandemExchangeMore
 func tandemExchangeMore() bool
 
@@ -78,10 +81,13 @@ func (e *tandemEndpoint) listenForeign() Errno {
 }
 
 // tandemOpened adds a connection that a peer has opened to those that wait to be accepted. Or it is
-// one for which the program has waited: see connectLater.
-func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
+// one for which the program has waited: see connectLater. The checker may say where both ends are.
+func tandemOpened(op uint8, l *tandemEndpoint, number uint32, ends []byte) {
 	if l.waits {
 		l.stopWaiting(op)
+		if len(ends) > 0 {
+			l.takePort(tandemReadIP(ends).port)
+		}
 		l.connected = true
 		l.setForeign(number)
 		l.refresh()
@@ -90,10 +96,14 @@ func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
 	e := &tandemEndpoint{domain: l.domain, kind: l.kind, local: l.local, connected: true,
 		in: tandemNewFlow(0), out: tandemNewFlow(0)}
 	e.spared = tandemSparesOpened()
-	if l.domain != AF_UNIX {
+	switch {
+	case l.domain == AF_UNIX:
+	case len(ends) > 0:
+		e.local, e.remote = tandemReadIP(ends), tandemReadIP(ends[messageIPSize:])
+	default:
 		e.local.ip = l.reachedAt()
 		e.remote = tandemAddress{ip: tandemLoopback(e.local.isFour()),
-			port: tandemFirstPort + int(number)%tandemPorts}
+			port: firstPort + int(number)%portCount}
 	}
 	e.setForeign(number)
 	e.refresh()
@@ -105,8 +115,14 @@ func tandemOpened(op uint8, l *tandemEndpoint, number uint32) {
 
 // connectForeign connects to a peer: the peers have reacted when it returns.
 func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
+	own := (*tandemAddress)(nil) // as the program has it
+	if e.bound && e.kind == SOCK_STREAM && e.domain != AF_UNIX && tandemTellsTaken() {
+		if own = &e.local; own.isAny() {
+			own.ip = a.source()
+		}
+	}
 	if !e.bound && e.domain != AF_UNIX {
-		local := tandemAddress{ip: tandemLoopback(a.isFour())}
+		local := tandemAddress{ip: a.source()}
 		tandemChoosePort(e, &local)
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
@@ -119,9 +135,12 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 		return e.connectAlone(fd)
 	}
 	in, out := tandemNewFlow(0), tandemNewFlow(0)
-	to, names := e.outside(&a, nil)
+	to, names := e.outside(&a, own)
 	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), &to,
 		in.queue.object, names)
+	if port, ok := tandemAnsweredFrom(); ok {
+		e.takePort(port)
+	}
 	waited := tandemHasWaited()
 	tandemInput(opConnect, &out.queue, number, nil)
 	tandemPeersHear(tandemPass)
@@ -138,6 +157,13 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	}
 	tandemDeliver(opConnect, deliveries, data)
 	return Errno(errno)
+}
+
+// takePort gives the program's end of a connection the port that the checker says, in place of the
+// one that it has chosen. That is free again.
+func (e *tandemEndpoint) takePort(port int) {
+	tandemTouchName(opConnect, tandemAddressName(e.domain, e.kind, &e.local), accessWrite)
+	e.local.port = port
 }
 
 // tandemPass has time pass for the peers: see passOnce.
@@ -211,7 +237,8 @@ func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 		return
 	}
 	if h.listener != 0 {
-		tandemOpened(op, tandemForeign[h.listener-1], h.connection)
+		tandemOpened(op, tandemForeign[h.listener-1], h.connection, p)
+		p = nil
 	}
 	if int(h.connection) >= len(tandemForeign) || tandemForeign[h.connection] == nil {
 		return // closed meanwhile: nobody can notice

@@ -219,12 +219,12 @@ func (e *tandemEndpoint) connectUnix(fd int, a tandemAddress) Errno {
 // connectTo connects to a listener of the program.
 func (e *tandemEndpoint) connectTo(l *tandemEndpoint, a tandemAddress) Errno {
 	if !e.bound && e.domain != AF_UNIX {
-		local := tandemAddress{ip: tandemLoopback(a.isFour())}
+		local := tandemAddress{ip: a.source()}
 		tandemChoosePort(e, &local)
 		e.local, e.bound = local, true
 		tandemNames = append(tandemNames, e)
 	} else if e.local.isAny() && e.domain != AF_UNIX {
-		e.local.ip = tandemLoopback(a.isFour())
+		e.local.ip = a.source()
 	}
 	e.in, e.out = tandemNewFlow(tandemBufferBytes), tandemNewFlow(tandemBufferBytes)
 	s := &tandemEndpoint{domain: l.domain, kind: l.kind, local: a, remote: e.local, connected: true,

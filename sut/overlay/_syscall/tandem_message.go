@@ -50,6 +50,9 @@ func (e *tandemEndpoint) receiveMessage(
 		e.dropFirst()
 		e.arriveNext()
 		e.refreshBoth()
+		if m.beyond {
+			e.noteTaken(opSocketRead, exchangeReceive, tandemMessageTo(m.data, &m.from, e.domain))
+		}
 	}
 	return n, len(m.data), &m.from, 0
 }
@@ -99,7 +102,7 @@ func (e *tandemEndpoint) sendDatagram(fd int, p []byte, flags int, to *tandemAdd
 		return 0, EINVAL
 	case to.isMulticast() && tandemHasPeers():
 		tandemRefuseCall("a datagram to several receivers (multicast, broadcast)")
-	case !to.isOwn():
+	case !to.isRouted():
 		e.noteDial(to, ENETUNREACH)
 		return 0, ENETUNREACH
 	}
@@ -111,7 +114,7 @@ func (e *tandemEndpoint) sendDatagram(fd int, p []byte, flags int, to *tandemAdd
 func (e *tandemEndpoint) sendOver(fd int, p []byte, to *tandemAddress) (int, Errno) {
 	from := e.local
 	if from.isAny() {
-		from.ip = tandemLoopback(to.isFour())
+		from.ip = to.source()
 	}
 	find := func() *tandemEndpoint {
 		return tandemLookUp(e.kind, to, func(d *tandemEndpoint) bool {
@@ -248,7 +251,7 @@ func (e *tandemEndpoint) connectDatagram(fd int, a tandemAddress) Errno {
 	if a.isMulticast() && tandemHasPeers() {
 		tandemRefuseCall("datagrams to several receivers (multicast, broadcast)")
 	}
-	if !a.isOwn() {
+	if !a.isRouted() {
 		return ENETUNREACH
 	}
 	e.bindAny()
@@ -256,8 +259,9 @@ func (e *tandemEndpoint) connectDatagram(fd int, a tandemAddress) Errno {
 	tandemSocketPoint(opBind, uintptr(fd), tandemAddressQueue(e, &e.local), 0)
 	tandemTouch(opConnect, &e.in.queue, accessWrite)
 	if e.local.isAny() {
-		e.local.ip = tandemLoopback(a.isFour())
+		e.local.ip = a.source()
 	}
+	tandemSetServing(uintptr(fd), false)
 	e.remote, e.connected = a, true
 	return 0
 }

@@ -2,8 +2,8 @@ package syscall
 
 import "unsafe"
 
-// The program's machine has one network interface, loopback. Who asks for the list
-// over a netlink socket is told so.
+// The program's machine has the network interface lo, and eth0 if it has addresses beside loopback.
+// Who asks for the list over a netlink socket is told so.
 
 // sendNetlink answers a request for interfaces or addresses.
 func (e *tandemEndpoint) sendNetlink(p []byte) (int, Errno) {
@@ -13,9 +13,10 @@ func (e *tandemEndpoint) sendNetlink(p []byte) (int, Errno) {
 	var answer []byte
 	switch h := (*NlMsghdr)(unsafe.Pointer(&p[0])); h.Type {
 	case RTM_GETLINK:
-		answer = tandemInterface(h.Seq)
+		answer = tandemInterfaces(h.Seq)
 	case RTM_GETADDR:
-		answer = append(tandemInterfaceAddress(h.Seq, AF_INET), tandemInterfaceAddress(h.Seq, AF_INET6)...)
+		answer = append(tandemLoopbackAddress(h.Seq, AF_INET), tandemLoopbackAddress(h.Seq, AF_INET6)...)
+		answer = append(answer, tandemOtherAddresses(h.Seq)...)
 	default:
 		tandemRefuseCall("a netlink request other than for the lists of interfaces and addresses")
 	}
@@ -43,31 +44,62 @@ func tandemAttribute(b []byte, kind uint16, value []byte) []byte {
 	return b
 }
 
-// tandemInterface describes the interface.
-func tandemInterface(sequence uint32) []byte {
-	const arphrdLoopback = 772
-	info := IfInfomsg{Type: arphrdLoopback, Index: 1, Flags: IFF_UP | IFF_LOOPBACK | IFF_RUNNING}
-	mtu := uint32(65536)
+// tandemInterfaces describes the interfaces.
+func tandemInterfaces(sequence uint32) []byte {
+	const arphrdLoopback, arphrdEther = 772, 1
+	up := uint32(IFF_UP | IFF_RUNNING)
+	b := tandemInterface(sequence, IfInfomsg{Type: arphrdLoopback, Index: 1, Flags: up | IFF_LOOPBACK},
+		"lo\x00", 65536, make([]byte, 6))
+	if ip, ok := tandemAddressOf(0); ok {
+		// An address that is made by hand, and no other machine has.
+		hardware := append([]byte{2, 0}, ip[12:]...)
+		b = append(b, tandemInterface(sequence, IfInfomsg{Type: arphrdEther, Index: 2,
+			Flags: up | IFF_BROADCAST | IFF_MULTICAST}, "eth0\x00", 1500, hardware)...)
+	}
+	return b
+}
+
+func tandemInterface(sequence uint32, info IfInfomsg, name string, mtu uint32, hardware []byte) []byte {
 	b := append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&info)), SizeofIfInfomsg)...)
-	b = tandemAttribute(b, IFLA_IFNAME, []byte("lo\x00"))
+	b = tandemAttribute(b, IFLA_IFNAME, []byte(name))
 	b = tandemAttribute(b, IFLA_MTU, unsafe.Slice((*byte)(unsafe.Pointer(&mtu)), 4))
-	b = tandemAttribute(b, IFLA_ADDRESS, make([]byte, 6))
+	b = tandemAttribute(b, IFLA_ADDRESS, hardware)
 	return tandemNetlinkMessage(RTM_NEWLINK, sequence, b)
 }
 
-// tandemInterfaceAddress describes its address of a family.
-func tandemInterfaceAddress(sequence uint32, family uint8) []byte {
+// tandemLoopbackAddress describes the address of lo of a family.
+func tandemLoopbackAddress(sequence uint32, family uint8) []byte {
 	const hostScope = 254
 	info := IfAddrmsg{Family: family, Prefixlen: 8, Scope: hostScope, Index: 1}
 	ip := tandemLoopFour[12:]
 	if family == AF_INET6 {
 		info.Prefixlen, ip = 128, tandemLoopSix[:]
 	}
+	return tandemInterfaceAddress(sequence, info, ip, "lo\x00")
+}
+
+// tandemOtherAddresses describes those of eth0. Networks are of the usual sizes.
+func tandemOtherAddresses(sequence uint32) (b []byte) {
+	for i := 0; ; i++ {
+		ip, ok := tandemAddressOf(i)
+		if !ok {
+			return b
+		}
+		info := IfAddrmsg{Family: AF_INET6, Prefixlen: 64, Index: 2}
+		bytes := ip[:]
+		if a := (tandemAddress{ip: ip}); a.isFour() {
+			info.Family, info.Prefixlen, bytes = AF_INET, 24, ip[12:]
+		}
+		b = append(b, tandemInterfaceAddress(sequence, info, bytes, "eth0\x00")...)
+	}
+}
+
+func tandemInterfaceAddress(sequence uint32, info IfAddrmsg, ip []byte, label string) []byte {
 	b := append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(&info)), SizeofIfAddrmsg)...)
 	b = tandemAttribute(b, IFA_ADDRESS, ip)
-	if family == AF_INET {
+	if info.Family == AF_INET {
 		b = tandemAttribute(b, IFA_LOCAL, ip)
-		b = tandemAttribute(b, IFA_LABEL, []byte("lo\x00"))
+		b = tandemAttribute(b, IFA_LABEL, []byte(label))
 	}
 	return tandemNetlinkMessage(RTM_NEWADDR, sequence, b)
 }

@@ -59,6 +59,9 @@ func tandemHasWaited() bool
 //go:linkname tandemLeaveAlone
 func tandemLeaveAlone(fd uintptr)
 
+//go:linkname tandemSetServing
+func tandemSetServing(fd uintptr, serves bool)
+
 //go:linkname tandemAnswered
 func tandemAnswered(fd uintptr)
 

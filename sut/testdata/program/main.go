@@ -51,6 +51,8 @@ var scenarios = map[string]func(){
 	"choose":       func() { fmt.Print(tandem.Choose(3), tandem.Choose(2)) },
 	"estimate":     estimate,
 	"publish":      publish,
+	"addresses":    addresses,
+	"datagrams":    datagrams,
 	"timers":       func() { timers(time.Minute) },
 	"short timers": func() { timers(10 * time.Millisecond) },
 	"signals":      signals,
