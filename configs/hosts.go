@@ -20,6 +20,7 @@ func (d groupKeys) hosts(group []peers.Peer) (lines []string, problems []Problem
 		switch {
 		case !validHost(h.Key):
 			what = "this cannot be the name of a host: use letters, digits, - and dots"
+		case len(d.Nodes) > 0 && err == nil && address.Zone() == "": // others have any address
 		case err != nil || address.Zone() != "" || !address.IsLoopback():
 			what = fmt.Sprintf("%.64q is not an address of the program's network, which is loopback: use "+
 				"one of 127.0.0.0/8, or ::1", h.Value)

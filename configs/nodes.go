@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -15,9 +16,7 @@ func nodeProblems(nodes []Node) (wrong list) {
 		wrong.add("nodes", "there are %d nodes: name 2 to %d", n, MaxNodes)
 		return wrong
 	}
-	// addresses has who listens there first.
-	names, addresses := map[string]bool{}, map[string]string{}
-	// Addresses are compared as they are written: so are they when a program connects.
+	names, taken := map[string]bool{}, addresses{}
 	for i, n := range nodes {
 		key := fmt.Sprintf("nodes[%d]", i)
 		switch {
@@ -32,23 +31,62 @@ func nodeProblems(nodes []Node) (wrong list) {
 		if n.Package == "" {
 			wrong.add(key+".package", "it is missing: name a package, such as ./cmd/node")
 		}
-		if n.Listen == "" {
-			continue // it only connects to others
+		if what := taken.add(n); what != "" {
+			wrong.add(key+".listen", "%s", what)
 		}
-		// Names would have to be looked up, and nodes have no name server.
-		at, err := netip.ParseAddrPort(n.Listen)
-		other, taken := addresses[n.Listen]
-		switch {
-		case err != nil || !at.Addr().IsLoopback() || at.Port() == 0:
-			wrong.add(key+".listen", "%.64q is not where a node can listen: give an address of the loopback "+
-				"network with a port, such as 127.0.0.1:7000", n.Listen)
-		case taken:
-			wrong.add(key+".listen", "node %s listens at %s, too: give each an address of its own", other,
-				n.Listen)
-		}
-		addresses[n.Listen] = n.Name
 	}
 	return wrong
+}
+
+// maxListen bounds how many addresses a node can have.
+const maxListen = 16
+
+// addresses has who has them first. IP addresses are without a port: one belongs to one node, which
+// may listen at all of its ports. Those of loopback are shared, so of these none is here but with a
+// port. IPv4 addresses are not mapped into IPv6, however they are written, so that each is here in
+// one form only.
+type addresses map[netip.AddrPort]string
+
+// add adds the addresses of a node, and says what is wrong with the first that it cannot have.
+// Names would have to be looked up, and those of nodes stand for these addresses.
+func (a addresses) add(n Node) (wrong string) {
+	// A list in the file is a text with blanks in between.
+	list := strings.Fields(n.Listen)
+	if len(list) > maxListen {
+		return fmt.Sprintf("there are %d addresses: give a node at most %d", len(list), maxListen)
+	}
+	for _, text := range list {
+		at, err := netip.ParseAddrPort(text)
+		ip := at.Addr()
+		// Without a port it is an address of the node, and it is not said where that listens.
+		if err != nil {
+			ip, err = netip.ParseAddr(text)
+		} else if at.Port() == 0 {
+			err = strconv.ErrRange
+		}
+		ip = ip.Unmap()
+		if err != nil || ip.IsUnspecified() || ip.IsMulticast() || ip.Zone() != "" ||
+			ip.IsLoopback() && at.Port() == 0 {
+			return fmt.Sprintf("%.64q is not where a node can listen: give an IP address with a port, "+
+				"such as 10.0.0.1:7000 or 127.0.0.1:7000", text)
+		}
+		other, taken := a[netip.AddrPortFrom(ip, 0)]
+		if taken && other != n.Name {
+			return fmt.Sprintf("node %s has the address %s, too: give each node one of its own, or one of "+
+				"loopback, which nodes share", other, ip)
+		}
+		if !ip.IsLoopback() {
+			a[netip.AddrPortFrom(ip, 0)] = n.Name
+		}
+		if at = netip.AddrPortFrom(ip, at.Port()); at.Port() == 0 {
+			continue
+		}
+		if other, taken := a[at]; taken {
+			return fmt.Sprintf("node %s listens at %s, too: give each an address of its own", other, at)
+		}
+		a[at] = n.Name
+	}
+	return ""
 }
 
 // isNoNameRune reports whether a node cannot have this in its name, which stands in reports and in

@@ -89,7 +89,7 @@ var schema = field{shape: record, fields: map[string]field{
 		"name":    {shape: text},
 		"package": {shape: text},
 		"args":    {shape: texts},
-		"listen":  {shape: text},
+		"listen":  {shape: words},
 	}},
 	"agree": {shape: texts}, // what they publish
 	// What the peers find on the disk: made by commands before they start, or given as content.

@@ -86,7 +86,9 @@ type NodeEvent struct {
 	Conn string `json:"conn,omitempty"` // the same at both ends
 	// Address is that of a connect, a listen, and the close of a listener; of a publish, the name.
 	Address string `json:"addr,omitempty"`
-	Data    []byte `json:"data,omitempty"` // that is sent, or published
+	// At is, of a connect, where the program has put its end; empty: nowhere.
+	At   string `json:"at,omitempty"`
+	Data []byte `json:"data,omitempty"` // that is sent, or published
 	// Taken is how many bytes of the connection were read by then. With End a receive has found the
 	// end of the stream instead, and a reset comes after that.
 	Taken int  `json:"taken,omitempty"`
@@ -375,6 +377,9 @@ func (r *NodesRecording) validateEvent(i int) error {
 		return fmt.Errorf("%s to node %d, which loses %d changes: nobody receives it, and only a crash "+
 			"loses some", e.Kind, e.To, e.Lost)
 	}
+	if e.At != "" && e.Kind != "connect" {
+		return fmt.Errorf("%s from %.64q: only a connect is from somewhere", e.Kind, e.At)
+	}
 	if e.Failed && e.Kind != "close" && e.Kind != "connect" {
 		return fmt.Errorf("%s that the network does: only a close or a connect can be that", e.Kind)
 	}
@@ -388,9 +393,10 @@ func (r *NodesRecording) validateFrom(e *NodeEvent) error {
 		from = r.Events[e.From-1]
 	}
 	if e.Kind == "connect" {
-		// A connect takes something of a listener that was closed, or was there again.
+		// A connect takes something of a listener that was closed, or was there again. If it takes
+		// nothing, it comes before all of these.
 		want := map[bool]string{true: "close", false: "listen"}[e.Failed]
-		if (e.From > 0 || e.Failed) && (from.Kind != want || from.Conn != "" || from.Node == e.Node) ||
+		if e.From > 0 && (from.Kind != want || from.Conn != "" || from.Node == e.Node) ||
 			e.Failed && e.To > 0 {
 			return fmt.Errorf("a connect of event %d to node %d, refused: %t; want the %s of a listener",
 				e.From, e.To, e.Failed, want)

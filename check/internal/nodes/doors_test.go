@@ -72,6 +72,47 @@ func testClosedListener(t *testing.T, config Config) {
 	}
 }
 
+// TestUnsaidListener: what a connect comes to where nobody said that the node listens. It is
+// refused until the node does.
+func TestUnsaidListener(t *testing.T) {
+	program := build(t, "./testdata/script")
+	at := "10.0.0.2:9000"
+	for _, c := range []struct {
+		name           string
+		client, server []string
+		can            []string // of those that the client does not expect
+	}{
+		{"before or after", []string{"dial-not " + at}, []string{"listen " + at, "accept"},
+			[]string{"made", "refused"}},
+		{"nobody listens", []string{"dial-not " + at}, nil, []string{"refused"}},
+		{"at another port", []string{"dial-not " + at}, []string{"listen 10.0.0.2:9001"},
+			[]string{"refused"}},
+		{"on loopback", []string{"dial-not " + at}, []string{"listen :9000"}, []string{"refused"}},
+		{"everywhere", []string{"dial-not " + at}, []string{"everywhere :9000"},
+			[]string{"made", "refused"}},
+		{"it knows by a message", []string{"read 1", "dial-not " + at}, []string{"listen " + at, "write x",
+			"sleep 1"}, []string{"made"}},
+		{"a message from before", []string{"read 1", "dial-not " + at}, []string{"write x", "listen " + at},
+			[]string{"made", "refused"}},
+		{"it knows by the clock", []string{"sleep 1", "dial-not " + at}, []string{"listen " + at, "sleep 2"},
+			[]string{"made"}},
+		{"it is closed", []string{"read 1", "dial-not " + at},
+			[]string{"listen " + at, "write x", "unlisten"}, []string{"made", "refused"}},
+		{"it is known to be closed", []string{"read 1", "dial-not " + at},
+			[]string{"listen " + at, "unlisten", "write x"}, []string{"refused"}},
+		{"and again", []string{"read 1", "dial-not " + at}, []string{"listen " + at, "unlisten", "write x",
+			"everywhere :9000", "sleep 1"}, []string{"made", "refused"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := append([]string{"dial :7301"}, c.client...)
+			server := append([]string{"listen :7301", "accept"}, c.server...)
+			if can := unexpectedOf(t, Config{}, program, client, server); !slices.Equal(can, c.can) {
+				t.Errorf("the client finds %q, want %q", can, c.can)
+			}
+		})
+	}
+}
+
 // TestClosedListenersTogether: what random nodes with a listener that is closed come to in one
 // program over its loopback network, they come to as nodes, too.
 func TestClosedListenersTogether(t *testing.T) {

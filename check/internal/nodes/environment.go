@@ -8,6 +8,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
+	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -72,6 +73,9 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 
 // number has an answer name connections as the program does.
 func (n *environment) number(a *model.Answer) {
+	for i := range a.Opened {
+		a.Ends = append(a.Ends, n.conns[a.First+i].ends)
+	}
 	a.Conn, a.First = a.Conn-n.base, a.First-n.base
 	for i := range a.Deliveries {
 		a.Deliveries[i].Conn -= n.base
@@ -90,7 +94,7 @@ func (n *environment) answer(in model.Input) (model.Answer, error) {
 	case model.Listen:
 		e := skeleton.Event{Label: network.Event{Kind: model.Listen, Address: in.Addr}, To: skeleton.Nobody}
 		c := &conn{address: in.Addr}
-		again := network.ListensAgain(listeners(n.conns), in.Addr)
+		again := n.net.ListensAgain(n.node, listeners(n.conns), in.Addr)
 		if again {
 			e.To = skeleton.Everybody // connects to it are not refused any more
 		}
@@ -99,23 +103,25 @@ func (n *environment) answer(in model.Input) (model.Answer, error) {
 			c.again = n.made[len(n.made)-1].Name
 		}
 	case model.Connect:
-		to, known := n.net.Addresses[in.Addr]
-		if !known || to == n.node {
+		to, found := n.net.Places.At(in.Addr)
+		if found == places.Nobody || to == n.node {
 			a.Refused = 111 // ECONNREFUSED: nobody is there
-			if n.net.Nobody != nil {
+			if n.net.Nobody != nil && found == places.Nobody {
 				n.net.Nobody[network.Stray{Node: n.net.Names[n.node], Address: in.Addr}] = true
 			}
 			break
 		}
 		if n.connectWaits(to) {
 			a.Refused = 115 // EINPROGRESS
-			a.Conn = n.open(&conn{id: waiting, address: in.Addr, other: to, waits: true})
+			a.Conn = n.open(&conn{id: waiting, address: in.Addr, other: to, waits: true, from: in.From})
 			break
 		}
 		var made bool
-		if a.Conn, made = n.connect(in.Addr, to); !made {
+		if a.Conn, made = n.connect(in.Addr, to, in.From); !made {
 			a.Refused = 111
+			break
 		}
+		a.Local = n.conns[a.Conn].ends.Local
 	case model.Send, model.Shutdown, model.Close:
 		n.give(in)
 	case model.Receive, model.Accept:
@@ -139,12 +145,14 @@ func (n *environment) answer(in model.Input) (model.Answer, error) {
 
 // connect makes a connect that is done now, and returns the number of the connection. It says
 // whether there is one.
-func (n *environment) connect(address string, to int) (number int, made bool) {
+func (n *environment) connect(address string, to int, from string) (number int, made bool) {
 	n.dialled++
-	id := fmt.Sprintf("%s#%d", n.net.Names[n.node], n.dialled)
-	e := network.Connects(id, address, to, lastDoor(n, to, address))
+	d := network.Event{Kind: model.Connect, Address: address, From: from,
+		Conn: fmt.Sprintf("%s#%d", n.net.Names[n.node], n.dialled)}
+	e := network.Connects(n.net, d, to, lastDoor(n, to, address))
 	if made = !network.Did(&e).Failed; made {
-		number = n.open(&conn{id: id, other: to, accepted: true})
+		number = n.open(&conn{id: d.Conn, other: to, accepted: true,
+			ends: n.net.Places.Ends(n.node, d.Conn, address, from)})
 	}
 	n.make(e)
 	return number, made
@@ -354,8 +362,9 @@ func (n *environment) opened(a *skeleton.Arrival, r *model.Reaction) bool {
 		n.pace == nil && n.waits(a.Send, model.Accept) {
 		return false
 	}
+	others := n.net.Places.Ends(a.Send.Component, sent.Conn, sent.Address, sent.From)
 	n.open(&conn{id: sent.Conn, other: a.Send.Component, listener: at,
-		inFlight: []chunk{{send: a.Send}}})
+		inFlight: []chunk{{send: a.Send}}, ends: model.Ends{Local: others.Remote, Remote: others.Local}})
 	r.Opened = append(r.Opened, at)
 	return true
 }

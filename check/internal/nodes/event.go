@@ -3,12 +3,15 @@ package nodes
 import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // conn is a connection of a node, or a listener.
 type conn struct {
 	id       string        // the same at both ends; "" for a listener
 	address  string        // of a listener
+	from     string        // of a connect that waits: where the program has put its end
+	ends     model.Ends    // where it is
 	listener int           // of a connection that has arrived: the number of its listener
 	again    skeleton.Name // of a listener: the event, if the node had one there before
 	other    int           // node

@@ -16,9 +16,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
+	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
-	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -27,60 +27,11 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Node is one of the programs.
-type Node struct {
-	// Name is the same for nobody else. It stands in reports, and in the names of connections.
-	Name string
-	// Program is what runs, and Package how the user names it. Several nodes may have the same.
-	Program *sut.Program
-	Package string
-	Args    []string
-	// Listen is the address at which others reach it; empty: nowhere. A connect to it counts as
-	// made before the node listens.
-	Listen string
-}
-
-// Config says what to check, and within which bounds.
-type Config struct {
-	Nodes []Node
-	// Directory is the one from which packages are seen, for the recordings.
-	Directory string
-	// Worker is for all of them; its Args and Environment are set by Run.
-	Worker sut.Options
-	// Executions bounds how many executions of single nodes there are; 0: there is no bound.
-	Executions int
-	Depth      int // transitions in an execution, at most; 0: no other bound than the log's
-	// Delays bounds how often a goroutine is passed over whose turn it is, in an execution of a
-	// node; nil: there is no bound. Within it there is no reduction.
-	Delays *int
-	// Violations is how many distinct ones are looked for; 0: one.
-	Violations int
-	// Resume is what Save was given; nil: the check begins. Save is called between two items of
-	// work, with what encodes the exploration, and for the last time where the check ends before it
-	// is complete and without a violation. It may be nil. The state is that between two items, so
-	// what was begun when it ends is done again.
-	Resume []byte
-	Save   func(encode func() ([]byte, error), last bool)
-	// Partitions are those that are explored, one at a time: each lists the pairs of nodes between
-	// which nothing gets through, by their places, the smaller one first.
-	Partitions [][][2]int
-	// Walks has executions of all nodes be run at random; nil: all executions are explored.
-	Walks *pick.Walks
-	// Crews is how many walks are made at the same time, at most; 0: one. More than batch.Most are
-	// of no use. It changes nothing of what is found.
-	Crews int
-	// Crashes are the nodes that may crash, by their places, each CrashLimit times in a walk, and
-	// then run again with what is left on their disk. Only walks have crashes.
-	Crashes    []int
-	CrashLimit int
-	// Agree are the names on which all nodes are to agree that publish them.
-	Agree agreed.Names
-	// Slow is how often a connection is slow in a walk, at most, in one direction. Only walks have
-	// such connections.
-	Slow int
-	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
-	Leaks bool
-}
+// Node is one of the programs, and Config is what to check, and within which bounds.
+type (
+	Node   = given.Node
+	Config = given.Config
+)
 
 // Result is what was found.
 type Result struct {
@@ -168,19 +119,17 @@ type finding struct {
 func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
 		schedules: map[string][]model.Action{}, stuck: map[string][]*finding{}, known: map[string]bool{},
-		net: &network.Nodes{Ordered: make([]bool, len(c.Nodes)), Addresses: map[string]int{},
+		net: &network.Nodes{Ordered: make([]bool, len(c.Nodes)),
 			Data: map[network.Event][]byte{}, Nobody: map[network.Stray]bool{}}}
+	var list []places.Given
 	for i, node := range c.Nodes {
 		x.net.Names = append(x.net.Names, node.Name)
 		x.net.Ordered[i] = needsOrder(c.Worker.Environment)
-		if node.Listen == "" {
-			continue
-		}
-		if other, taken := x.net.Addresses[node.Listen]; taken {
-			return nil, fmt.Errorf("nodes %s and %s both listen at %s: give each an address of its own",
-				c.Nodes[other].Name, node.Name, node.Listen)
-		}
-		x.net.Addresses[node.Listen] = i
+		list = append(list, places.Given{Name: node.Name, Listen: node.Listen})
+	}
+	var err error
+	if x.net.Places, err = places.New(list); err != nil {
+		return nil, err
 	}
 	if err := x.start(); err != nil {
 		x.close()
@@ -229,15 +178,7 @@ func (x *explorer) start() error {
 }
 
 // options are those of the worker of a node.
-func (x *explorer) options(node int) sut.Options {
-	o := x.config.Worker
-	o.Args = x.config.Nodes[node].Args
-	o.Environment.Taken, o.Environment.PeerTime, o.Environment.Clients = true, true, 1
-	o.Environment.PerConnection = true
-	o.Environment.Published = len(x.config.Agree) > 0
-	o.Environment.Crashes = slices.Contains(x.config.Crashes, node)
-	return o
-}
+func (x *explorer) options(node int) sut.Options { return x.config.Options(node, x.net.Places) }
 
 // close ends the workers, and what interrupts them.
 func (x *explorer) close() {

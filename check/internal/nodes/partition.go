@@ -1,8 +1,6 @@
 package nodes
 
 import (
-	"fmt"
-
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -97,13 +95,4 @@ func (x stages) next(advances int) bool {
 	x.net.Ordered = ordered(len(x.config.Nodes))
 	x.system = skeleton.New(len(x.config.Nodes))
 	return true
-}
-
-// Parts says in words that the network may be parted; empty: it may not.
-func (c *Config) Parts() string {
-	if len(c.Partitions) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; the network is parted at most once, and heals within %.0f s, when a timer is due",
-		network.Longest.Seconds())
 }

@@ -59,7 +59,7 @@ type Played struct {
 // does then is not looked at. The one with the violation must do all that is recorded, and no more.
 func (p *player) environment(node int, b *baton.Baton) *environment {
 	// What it sends is noted by itself, and not for others.
-	net := &network.Nodes{Names: p.net.Names, Addresses: p.net.Addresses, Data: maps.Clone(p.net.Data),
+	net := &network.Nodes{Names: p.net.Names, Places: p.net.Places, Data: maps.Clone(p.net.Data),
 		Parted:  p.net.Parted,
 		Ordered: ordered(len(p.global))}
 	if p.explored {

@@ -83,9 +83,13 @@ func inThese(changed []string) string {
 func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecording) (
 	p *player, closeAll func(), err error) {
 	p = &player{judged: rec.Violated - 1, programs: programs,
-		net: &network.Nodes{Addresses: map[string]int{}, Ordered: ordered(len(rec.Nodes)),
+		net: &network.Nodes{Ordered: ordered(len(rec.Nodes)),
 			Parted: recorded.PartitionOf(rec.Partition)}}
-	if p.global, p.net.Data = recorded.Skeleton(rec); rec.Walk {
+	closeAll = func() {}
+	if p.net.Places, err = recorded.Places(rec); err != nil {
+		return nil, closeAll, err
+	}
+	if p.global, p.net.Data = recorded.Skeleton(rec, p.net); rec.Walk {
 		p.timing = recorded.TimingOf(rec.Events, len(rec.Nodes))
 	}
 	var unwatch []func() bool
@@ -98,9 +102,6 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 	for i := range rec.Nodes {
 		n := &rec.Nodes[i]
 		p.net.Names = append(p.net.Names, n.Name)
-		if n.Listen != "" {
-			p.net.Addresses[n.Listen] = i
-		}
 		s := sut.Schedule{Beginning: sut.Beginning{Draws: n.Draws}, Rounds: maxRounds,
 			WantLeaks: n.Outcome == sut.Leaked.String()}
 		s.Prefix = recorded.Actions(n.Schedule)

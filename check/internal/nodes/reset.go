@@ -206,7 +206,7 @@ func (n *environment) connectsNow(r *model.Reaction) (progress bool) {
 			continue
 		}
 		c.closed, progress = true, true
-		if _, made := n.connect(c.address, c.other); made {
+		if _, made := n.connect(c.address, c.other, c.from); made {
 			r.Opened = append(r.Opened, at)
 		} else {
 			r.Deliveries = append(r.Deliveries, model.Delivery{Conn: at, End: model.Reset})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -57,26 +58,23 @@ func IsKnown(a *skeleton.Arrival, arrivals []skeleton.Arrival, events []skeleton
 	})
 }
 
-// Connects is the event of a connect, after the last of these that was before it; nil: none was.
-func Connects(id, address string, to int, last *skeleton.Arrival) skeleton.Event {
-	e := skeleton.Event{Label: Event{Kind: model.Connect, Conn: id, Address: address}, To: to}
-	if last == nil {
-		return e
+// Connects is the event of a connect of some kind, after the last of these that was before it; nil:
+// none was. It is refused then where nobody said that the node listens.
+func Connects(net *Nodes, d Event, to int, last *skeleton.Arrival) skeleton.Event {
+	_, found := net.Places.At(d.Address)
+	d.Failed = last == nil && found == places.Own || last != nil && Did(&last.Send).Kind == model.Close
+	e := skeleton.Event{Label: d, To: to}
+	if last != nil {
+		e.From, e.Got = last.Send.Name, last.Send.Label
 	}
-	e.From, e.Got = last.Send.Name, last.Send.Label
-	if Did(&last.Send).Kind == model.Close {
-		e.Label, e.To = Event{Kind: model.Connect, Conn: id, Address: address, Failed: true}, skeleton.Nobody
+	if d.Failed {
+		e.To = skeleton.Nobody
 	}
 	return e
 }
 
 // Overlap says whether connects can come to either of two listeners.
 func Overlap(a, b string) bool { return Reaches(a, b) || Reaches(b, a) }
-
-// ListensAgain says whether a node has had a listener where one at an address is now.
-func ListensAgain(was []string, address string) bool {
-	return slices.ContainsFunc(was, func(earlier string) bool { return Overlap(earlier, address) })
-}
 
 // CompareConnects puts connects into an order that does not depend on when they arrive.
 func CompareConnects(a, b *skeleton.Event) int {
@@ -98,7 +96,7 @@ func OtherDoors(net *Nodes, item skeleton.Item) (list []skeleton.Branch) {
 		if now.Kind != model.Connect {
 			continue
 		}
-		to := net.Addresses[now.Address]
+		to := net.To(now.Address)
 		known := DoorsAt(item.Arrivals, to, now.Address)
 		for i := range len(known) + 1 { // so many are before it
 			var last *skeleton.Arrival
@@ -111,7 +109,7 @@ func OtherDoors(net *Nodes, item skeleton.Item) (list []skeleton.Branch) {
 			if from == e.From || !Happened(e.Past, before) || !Happened(after, before) {
 				continue
 			}
-			event := Connects(now.Conn, now.Address, to, last)
+			event := Connects(net, now, to, last)
 			event.Name, event.Past = e.Name, e.Past
 			list = append(list, skeleton.Branch{Component: item.Component, Before: before, Event: &event})
 		}

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -40,6 +42,8 @@ type Event struct {
 	Lost int
 	// Violates says, of a Publish, what is wrong with it; empty: nothing.
 	Violates string
+	// From is, of a Connect, where the program has put its end of the connection; empty: nowhere.
+	From string
 	// Time is, of a Pass, what the common clock shows then. Own says that a timer of the node is
 	// due.
 	Time time.Duration
@@ -56,6 +60,9 @@ func (e Event) Key() string {
 	if e.Lost > 0 {
 		key += fmt.Sprint(" loses ", e.Lost)
 	}
+	if e.From != "" {
+		key += " from " + e.From
+	}
 	if e.Violates != "" {
 		key += fmt.Sprintf(" violates %q", e.Violates)
 	}
@@ -67,9 +74,9 @@ func Did(e *skeleton.Event) Event { return e.Label.(Event) }
 
 // Nodes is what nodes know of each other.
 type Nodes struct {
-	// Names are those of nodes, and Addresses where they listen, by their place in Config.Nodes.
-	Names     []string
-	Addresses map[string]int
+	// Names are those of nodes, by their place in Config.Nodes, and Places is where they are.
+	Names  []string
+	Places *places.Places
 	// Ordered are those nodes whose events are in one order, by their place.
 	Ordered []bool
 	// Parted is when nothing gets through between some of them; nil: never.
@@ -79,6 +86,19 @@ type Nodes struct {
 	Data map[Event][]byte
 	// Nobody are connects that were refused since no node has the address: who connects, and where.
 	Nobody map[Stray]bool
+}
+
+// To is the node to which a connect goes; it is 0 where nobody is.
+func (n *Nodes) To(address string) int {
+	node, _ := n.Places.At(address)
+	return node
+}
+
+// ListensAgain says whether others can find out that a node listens at an address now: it has had a
+// listener there, or nobody said that it would have one.
+func (n *Nodes) ListensAgain(node int, was []string, address string) bool {
+	return n.Places.IsOwn(node, address) ||
+		slices.ContainsFunc(was, func(earlier string) bool { return Overlap(earlier, address) })
 }
 
 // Stray is a connect to an address that no node has.
@@ -97,13 +117,15 @@ func StraysOf(nobody map[Stray]bool) (list []string) {
 // Reaches says whether a listener takes connections to an address: its own one, or any with its
 // port if it listens everywhere.
 func Reaches(listener, address string) bool {
-	l, err := netip.ParseAddrPort(listener)
+	text, onlySix := strings.CutPrefix(listener, "tcp6 ")
+	l, err := netip.ParseAddrPort(text)
 	if err != nil || !l.Addr().IsUnspecified() {
-		return listener == address
+		return text == address
 	}
-	// That of IPv6 takes those of IPv4, too.
+	// That of IPv6 takes those of IPv4, too, unless the program does not want it to.
+	takesBoth := l.Addr().Is6() && !onlySix
 	a, err := netip.ParseAddrPort(address)
-	return err == nil && a.Port() == l.Port() && (l.Addr().Is6() || a.Addr().Is4())
+	return err == nil && a.Port() == l.Port() && (takesBoth || a.Addr().Is6() == l.Addr().Is6())
 }
 
 // Hash is of all that was sent on a connection.

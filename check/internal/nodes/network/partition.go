@@ -74,6 +74,17 @@ func (n *Nodes) isThere(script []skeleton.Event, a *skeleton.Arrival, before []s
 	return n.latestOf(script, a) < Ticks(before)
 }
 
+// mayArrive says whether what a node sends in some epoch can have come to the other one before that
+// has closed the connection, in another epoch. While the network is parted, the close says whether
+// it has.
+func (n *Nodes) mayArrive(sent int, a *skeleton.Arrival, closed int) bool {
+	if may, _ := n.IsHeld(a.Send.To, a.Send.Component, sent); may && closed > n.Parted.From &&
+		closed < n.Parted.Until {
+		return Did(&a.Send).Aborts
+	}
+	return n.earliest(a.Send.To, a.Send.Component, sent) <= closed
+}
+
 // Hold is what a node gets of what is sent to it in the epoch in which the network is parted.
 type Hold struct {
 	// Early says of each arrival whether it comes then, and Resets of each close whether a reset
@@ -130,7 +141,7 @@ func gets(e, sent *skeleton.Event) bool {
 func CountConnects(net *Nodes, node int, script []skeleton.Event) (connects int) {
 	for i := range script {
 		e := &script[i]
-		if d := Did(e); d.Kind == model.Connect && net.Parts(node, net.Addresses[d.Address]) &&
+		if d := Did(e); d.Kind == model.Connect && net.Parts(node, net.To(d.Address)) &&
 			Ticks(script[:i]) == net.Parted.From {
 			connects++
 		}

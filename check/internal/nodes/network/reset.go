@@ -207,17 +207,6 @@ func mayBreak(net *Nodes, before []skeleton.Event, arrivals []skeleton.Arrival, 
 	return !ended && found && net.mayArrive(epoch, a, Epoch(before, a))
 }
 
-// mayArrive says whether what a node sends in some epoch can have come to the other one before that
-// has closed the connection, in another epoch. While the network is parted, the close says whether
-// it has.
-func (n *Nodes) mayArrive(sent int, a *skeleton.Arrival, closed int) bool {
-	if may, _ := n.IsHeld(a.Send.To, a.Send.Component, sent); may && closed > n.Parted.From &&
-		closed < n.Parted.Until {
-		return Did(&a.Send).Aborts
-	}
-	return n.earliest(a.Send.To, a.Send.Component, sent) <= closed
-}
-
 // comesAfter says whether what was received is a send, or comes after that at the other node.
 func comesAfter(arrivals []skeleton.Arrival, received skeleton.Name, send *skeleton.Event) bool {
 	i := slices.IndexFunc(arrivals, func(a skeleton.Arrival) bool { return a.Send.Name == received })

@@ -9,6 +9,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
+	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
@@ -24,7 +25,7 @@ func Events(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
 		list = append(list, report.NodeEvent{
 			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.Data[d],
 			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Lost: d.Lost,
-			Violates: d.Violates, Time: d.Time, Own: d.Own,
+			Violates: d.Violates, At: d.From, Time: d.Time, Own: d.Own,
 			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
 		})
 	}
@@ -75,7 +76,7 @@ var kinds = map[string]model.Kind{"connect": model.Connect, "listen": model.List
 
 // Skeleton is the inverse of Events. Hashes are made anew, of what the file has. Whatever
 // a file has that nodes do not do shows when they are run.
-func Skeleton(rec *report.NodesRecording) (skeleton.Global, map[network.Event][]byte) {
+func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, map[network.Event][]byte) {
 	g := make(skeleton.Global, len(rec.Nodes))
 	data := map[network.Event][]byte{}
 	type stream struct {
@@ -91,7 +92,7 @@ func Skeleton(rec *report.NodesRecording) (skeleton.Global, map[network.Event][]
 		at := stream{c, r.Conn}
 		label := network.Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken,
 			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Lost: r.Lost, Violates: r.Violates,
-			Time: r.Time, Own: r.Own}
+			From: r.At, Time: r.Time, Own: r.Own}
 		switch label.Kind {
 		case model.Connect, model.Accept:
 			open[at] = true
@@ -113,7 +114,7 @@ func Skeleton(rec *report.NodesRecording) (skeleton.Global, map[network.Event][]
 			data[label] = r.Data
 		}
 		e := skeleton.Event{Label: label, To: r.To - 1}
-		if network.IsDoor(&e) && (label.Kind == model.Close || network.ListensAgain(listens[c], r.Address)) {
+		if network.IsDoor(&e) && (label.Kind == model.Close || net.ListensAgain(c, listens[c], r.Address)) {
 			e.To = skeleton.Everybody // as in an environment
 		}
 		if label.Kind == model.Listen {
@@ -134,6 +135,16 @@ func Skeleton(rec *report.NodesRecording) (skeleton.Global, map[network.Event][]
 		g[c].Events = append(g[c].Events, e)
 	}
 	return g, data
+}
+
+// Places is where the nodes of a file are.
+func Places(rec *report.NodesRecording) (*places.Places, error) {
+	var given []places.Given
+	for i := range rec.Nodes {
+		n := &rec.Nodes[i]
+		given = append(given, places.Given{Name: n.Name, Listen: n.Listen, Own: n.World.Addresses})
+	}
+	return places.New(given)
 }
 
 // Partition is a partition as a file has it; nil: there is none.

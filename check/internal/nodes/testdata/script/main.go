@@ -71,7 +71,7 @@ func follow(steps []string) {
 func (s *sockets) do(what, with string) (err error) {
 	switch what {
 	case "listen":
-		s.listener, err = net.Listen("tcp", "127.0.0.1"+with)
+		s.listener, err = net.Listen("tcp", at(with))
 	case "everywhere":
 		s.listener, err = net.Listen("tcp", with)
 	case "unlisten":
@@ -79,7 +79,7 @@ func (s *sockets) do(what, with string) (err error) {
 	case "accept":
 		s.conn, err = s.listener.Accept()
 	case "dial":
-		s.conn, err = net.Dial("tcp", "127.0.0.1"+with)
+		s.conn, err = net.Dial("tcp", at(with))
 	case "write":
 		_, err = s.conn.Write([]byte(with))
 	case "read":
@@ -91,6 +91,14 @@ func (s *sockets) do(what, with string) (err error) {
 		err = s.conn.SetReadDeadline(time.Now().Add(seconds(with)))
 	}
 	return err
+}
+
+// at is an address, of loopback where it is only a port.
+func at(address string) string {
+	if strings.HasPrefix(address, ":") {
+		return "127.0.0.1" + address
+	}
+	return address
 }
 
 // look takes a step that may come to several things. It panics at what is not to be, and says
@@ -159,7 +167,7 @@ func whatRead(conn net.Conn) string {
 
 // whatReached says what a connect comes to within a time; 0: there is no limit but that of TCP.
 func whatReached(address string, limit time.Duration) (net.Conn, string) {
-	conn, err := net.DialTimeout("tcp", "127.0.0.1"+address, limit)
+	conn, err := net.DialTimeout("tcp", at(address), limit)
 	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
 		return nil, "late"
 	}

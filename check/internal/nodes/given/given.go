@@ -1,0 +1,95 @@
+// Package given says which programs are to be checked together, how, and within which bounds.
+//
+// It is what a check of several programs begins with, and does not change while it goes on. Each
+// node is run by workers of its own, which all have the same surroundings but for what makes the
+// node another one: its arguments, its addresses and its name.
+package given
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/check/internal/nodes/places"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Node is one of the programs.
+type Node struct {
+	// Name is the same for nobody else. It stands in reports, and in the names of connections.
+	Name string
+	// Program is what runs, and Package how the user names it. Several nodes may have the same.
+	Program *sut.Program
+	Package string
+	Args    []string
+	// Listen are the addresses at which others reach it, with blanks in between; empty: nowhere. A
+	// connect to one of them counts as made before the node listens. One without a port, and any
+	// that is not of loopback, is an address of the node, at which it can listen unsaid, too.
+	Listen string
+}
+
+// Config says what to check, and within which bounds.
+type Config struct {
+	Nodes []Node
+	// Directory is the one from which packages are seen, for the recordings.
+	Directory string
+	// Worker is for all of them; its Args and Environment are set by Run.
+	Worker sut.Options
+	// Executions bounds how many executions of single nodes there are; 0: there is no bound.
+	Executions int
+	Depth      int // transitions in an execution, at most; 0: no other bound than the log's
+	// Delays bounds how often a goroutine is passed over whose turn it is, in an execution of a
+	// node; nil: there is no bound. Within it there is no reduction.
+	Delays *int
+	// Violations is how many distinct ones are looked for; 0: one.
+	Violations int
+	// Resume is what Save was given; nil: the check begins. Save is called between two items of
+	// work, with what encodes the exploration, and for the last time where the check ends before it
+	// is complete and without a violation. It may be nil. The state is that between two items, so
+	// what was begun when it ends is done again.
+	Resume []byte
+	Save   func(encode func() ([]byte, error), last bool)
+	// Partitions are those that are explored, one at a time: each lists the pairs of nodes between
+	// which nothing gets through, by their places, the smaller one first.
+	Partitions [][][2]int
+	// Walks has executions of all nodes be run at random; nil: all executions are explored.
+	Walks *pick.Walks
+	// Crews is how many walks are made at the same time, at most; 0: one. More than batch.Most are
+	// of no use. It changes nothing of what is found.
+	Crews int
+	// Crashes are the nodes that may crash, by their places, each CrashLimit times in a walk, and
+	// then run again with what is left on their disk. Only walks have crashes.
+	Crashes    []int
+	CrashLimit int
+	// Agree are the names on which all nodes are to agree that publish them.
+	Agree agreed.Names
+	// Slow is how often a connection is slow in a walk, at most, in one direction. Only walks have
+	// such connections.
+	Slow int
+	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
+	Leaks bool
+}
+
+// Options are those of the worker of a node. It is told what the program takes, and asks before
+// time passes, since all nodes have one clock.
+func (c *Config) Options(node int, p *places.Places) sut.Options {
+	o := c.Worker
+	o.Args = c.Nodes[node].Args
+	o.Environment.Taken, o.Environment.PeerTime, o.Environment.Clients = true, true, 1
+	o.Environment.PerConnection = true
+	o.Environment.Published = len(c.Agree) > 0
+	o.Environment.Crashes = slices.Contains(c.Crashes, node)
+	p.Describe(&o.Environment, node)
+	return o
+}
+
+// Parts says in words that the network may be parted; empty: it may not.
+func (c *Config) Parts() string {
+	if len(c.Partitions) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the network is parted at most once, and heals within %.0f s, when a timer is due",
+		network.Longest.Seconds())
+}
