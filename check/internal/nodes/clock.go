@@ -146,11 +146,16 @@ func (n *environment) waitsFor(log *sut.Log) skeleton.Label {
 }
 
 // waiting says whether the node is a server that waits for others. That counts as an end, but its
-// process is still there, and so are its connections.
+// process is still there, and so are its connections. If main has returned, the process is gone,
+// whoever waits.
 func (n *environment) waiting(log *sut.Log) bool {
-	return log.Outcome == sut.Completed && slices.ContainsFunc(log.Events, func(e sut.Event) bool {
-		return e.Kind == sut.Pending && e.Operation == sut.Accept
-	})
+	accepts, exits := false, false
+	for i := range log.Events {
+		e := &log.Events[i]
+		accepts = accepts || e.Kind == sut.Pending && e.Operation == sut.Accept
+		exits = exits || e.Kind == sut.Stepped && e.Operation == sut.Exit
+	}
+	return log.Outcome == sut.Completed && accepts && !exits
 }
 
 // end notes what the end of the node does to its connections.

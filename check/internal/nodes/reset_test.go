@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -117,5 +118,21 @@ func TestResetWaitsForItsMoment(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: a reset comes: %t, in %+v", name, got, list)
 		}
+	}
+}
+
+// TestMainReturns: when main returns, the process is gone, though a goroutine waits for clients.
+func TestMainReturns(t *testing.T) {
+	program := build(t, "./testdata/returns")
+	list := []Node{{Name: "server", Program: program, Listen: "127.0.0.1:7000"},
+		{Name: "client", Program: program, Args: []string{"client"}}}
+	r, err := Run(t.Context(), Config{Nodes: list})
+	if err != nil || r.Verdict != model.Holds {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = Run(t.Context(), Config{Nodes: list, Executions: 200,
+		Walks: &pick.Walks{Seed: 1, Picks: allPicks}})
+	if err != nil || r.Verdict != model.Unknown {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
