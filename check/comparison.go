@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/compare"
@@ -106,7 +107,7 @@ func (c *Comparison) Run(ctx context.Context, say func(format string, a ...any),
 ) (*compare.Comparison, error) {
 	r := c.request
 	say("building %s", r.Package)
-	program, clean, err := buildTemporary(ctx, c.first.buildOptions())
+	program, clean, err := scratch.Build(ctx, c.first.buildOptions())
 	if err != nil {
 		return nil, err
 	}

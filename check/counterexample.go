@@ -109,11 +109,7 @@ func preemptions(w *sut.Worker, s sut.Schedule, answers func() sut.Peers,
 	if err != nil || narrate.FirstDifference(events, narrate.WithoutEnabled(log.Events)) >= 0 {
 		return nil, err
 	}
-	var list []bool
-	for _, x := range translate.Steps(log.Events) {
-		list = append(list, x.Preempts)
-	}
-	return list, nil
+	return translate.Preemptions(log.Events), nil
 }
 
 // visited is which places of the I/O cache executions have come by that were reported to the

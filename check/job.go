@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/dials"
 	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
@@ -86,7 +86,7 @@ func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
 			}
 		}()
 	}
-	program, clean, err := buildTold(ctx, j.buildOptions(), listener.Say, "building "+o.Package)
+	program, clean, err := scratch.BuildTold(ctx, j.buildOptions(), listener.Say, "building "+o.Package)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ const maxSurveys = 3
 // its own in another execution, so that the port is known, too. An execution that fails is none the
 // worse: a program without peers may fail. The job is not to be run besides.
 func (j *Job) Survey(ctx context.Context, listener Listener) (d configs.Draft, err error) {
-	program, clean, err := buildTold(ctx, j.buildOptions(), listener.Say, "building "+j.options.Package)
+	program, clean, err := scratch.BuildTold(ctx, j.buildOptions(), listener.Say, "building "+j.options.Package)
 	if err != nil {
 		return d, err
 	}
@@ -148,35 +148,11 @@ func (j *Job) Survey(ctx context.Context, listener Listener) (d configs.Draft, e
 		}
 		d = r.config.Dials.Draft()
 		d.Package, d.Args = j.request.Package, j.request.Config.Args
-		if !resolve(&d, hosts) {
+		if !dials.Resolve(&d, hosts) {
 			break
 		}
 	}
 	return d, nil
-}
-
-// resolve puts names in the place of the addresses that they have led to, and adds those that led
-// to nothing. It gives addresses to names that have none, and reports whether there were any.
-func resolve(d *configs.Draft, hosts map[netip.Addr]string) (found bool) {
-	// A name may be looked up and never dialled: then its port stays unknown.
-	dialled := map[string]bool{}
-	for i := range d.Dialled {
-		w := &d.Dialled[i]
-		if name, ok := hosts[w.Address.At.Addr()]; ok {
-			w.Name = name
-			dialled[name] = true
-		} else if w.Name != "" {
-			// The first addresses of this network are taken by what programs use.
-			hosts[netip.AddrFrom4([4]byte{127, 77, 0, byte(len(hosts) + 1)})] = w.Name
-			dialled[w.Name], found = true, true
-		}
-	}
-	for _, name := range slices.Sorted(maps.Values(hosts)) {
-		if !dialled[name] {
-			d.Dialled = append(d.Dialled, configs.Wanted{Name: name})
-		}
-	}
-	return found
 }
 
 // telling returns the options of a job, with a listener who is told what happens. The options are a
@@ -197,59 +173,6 @@ func (j *Job) buildOptions() sut.BuildOptions {
 		Dir: j.options.Dir, Package: r.Package, PreemptIn: r.Config.PreemptIn, Races: r.Config.Races,
 		Tags: r.Tags,
 	}
-}
-
-// Long builds are told on the way, but not every package.
-const (
-	quietBuild    = 3 * time.Second
-	buildInterval = 10 * time.Second
-)
-
-// buildTold is buildTemporary, with what is done told to the user. The first program of a release
-// of Go takes its standard library to be compiled, which nobody expects.
-func buildTold(ctx context.Context, o sut.BuildOptions, say func(format string, a ...any), doing string) (
-	p *sut.Program, clean func(), err error) {
-	say("%s", doing)
-	toolchain, err := sut.UserToolchain(ctx, o.Dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	if toolchain.Fresh {
-		say("this is the first check with %s: its standard library is compiled, once, which takes about a "+
-			"minute", toolchain.Version)
-	}
-	next := time.Now().Add(quietBuild)
-	o.Progress = func(compiled, all int) {
-		if now := time.Now(); now.After(next) {
-			next = now.Add(buildInterval)
-			say("%s: %d packages of at most %d are compiled", doing, compiled, all)
-		}
-	}
-	return buildWith(ctx, toolchain, o)
-}
-
-// buildTemporary builds a program into a directory of its own, which clean removes. On an error
-// nothing is left to clean.
-func buildTemporary(ctx context.Context, o sut.BuildOptions) (p *sut.Program, clean func(), err error) {
-	toolchain, err := sut.UserToolchain(ctx, o.Dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	return buildWith(ctx, toolchain, o)
-}
-
-// buildWith is buildTemporary with that toolchain.
-func buildWith(ctx context.Context, toolchain *sut.Toolchain, o sut.BuildOptions) (
-	p *sut.Program, clean func(), err error) {
-	to, clean, err := scratch.Make()
-	if err != nil {
-		return nil, nil, err
-	}
-	o.Output = filepath.Join(to, "program")
-	if p, err = toolchain.Build(ctx, o); err != nil {
-		clean()
-	}
-	return p, clean, err
 }
 
 // withDaemon calls do with a checkpoint daemon in the options, which ends afterwards. Without peers
@@ -336,7 +259,7 @@ func ReplayHere(ctx context.Context, r *report.Recording, dir string, times int)
 func buildRecorded(ctx context.Context, r *report.Recording, dir string, debugged bool) (
 	*report.Recording, *sut.Program, func(), error) {
 	there := *r
-	program, clean, err := buildTemporary(ctx, sut.BuildOptions{
+	program, clean, err := scratch.Build(ctx, sut.BuildOptions{
 		Dir: dir, Package: r.Program.Package, Tests: r.Program.Tests, PreemptIn: r.Program.Preemptible,
 		Races: r.Program.Races, Tags: r.Program.Tags, Debugged: debugged,
 	})

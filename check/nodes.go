@@ -13,6 +13,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/saved"
+	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/internal/textutil"
@@ -56,11 +57,19 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	if err != nil {
 		return nil, err
 	}
+	peers, err := newPeersBeside(r, &config)
+	if err != nil {
+		return nil, err
+	}
 	// The time is that of the search: building does not count.
 	timed, cancel := context.WithTimeout(ctx, c.Bounds.Time-before)
 	defer cancel()
 	began := time.Now().Add(-before)
-	found, err := nodes.Run(timed, config)
+	var found *nodes.Result
+	err = peers.during(timed, r, &config, listener, func() (err error) {
+		found, err = nodes.Run(timed, config)
+		return err
+	})
 	if saver != nil && saver.Run.State() != nil && err != nil {
 		err = fmt.Errorf("%w\nwhat was saved before stays: %s", err, resumeCommand(saver.Run.Path()))
 	}
@@ -69,6 +78,7 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	}
 	result := &NodesResult{Run: nodesRun(config, found)}
 	result.Run.Package, result.Run.Counts.Elapsed = dir, time.Since(began)
+	peers.tell(&result.Run)
 	switch {
 	case saver == nil:
 	case found.Verdict != model.Unknown:
@@ -112,6 +122,10 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {
 		return config, clean, err
 	}
+	if c.Group != nil && config.Walks == nil {
+		return config, clean, errors.New("nodes with peers beside them cannot be explored yet: add --search " +
+			"random, or leave peers out")
+	}
 	// It is the date of all nodes, which have one clock.
 	config.Worker.Environment.Start = c.Date.Unix()
 	// Nodes often have one package, with other arguments. A pattern has to match one of them.
@@ -120,7 +134,7 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		if built[n.Package] == nil {
 			o := sut.BuildOptions{Dir: dir, Package: n.Package, PreemptIn: c.PreemptIn, Races: c.Races,
 				Tags: r.Tags}
-			program, remove, missed, err := buildNode(ctx, o, listener.Say)
+			program, remove, missed, err := scratch.BuildMatching(ctx, o, listener.Say)
 			if err != nil {
 				return config, clean, fmt.Errorf("node %s: %w", n.Name, err)
 			}
@@ -140,24 +154,6 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		}
 	}
 	return config, clean, nil
-}
-
-// buildNode builds the program of a node. A pattern that matches no package of it may be meant for
-// another node. So it is built without those, and they are returned.
-func buildNode(ctx context.Context, o sut.BuildOptions, say func(format string, a ...any)) (
-	p *sut.Program, remove func(), missed []string, err error) {
-	doing := "building " + o.Package
-	for {
-		p, remove, err = buildTold(ctx, o, say, doing)
-		unmatched := (*sut.UnmatchedError)(nil)
-		if !errors.As(err, &unmatched) {
-			return p, remove, missed, err
-		}
-		isMissed := func(pattern string) bool { return pattern == unmatched.Pattern }
-		missed, doing = append(missed, unmatched.Pattern), doing+", without "+unmatched.Pattern
-		o.PreemptIn = slices.DeleteFunc(slices.Clone(o.PreemptIn), isMissed)
-		o.Races = slices.DeleteFunc(slices.Clone(o.Races), isMissed)
-	}
 }
 
 // saveNodes has a check be saved, and go on from what was saved, if anything was. Without a place
@@ -187,6 +183,9 @@ func saveNodes(c *nodes.Config, saving *Saving) (*saved.Periodic, error) {
 // configuration, which is that of the lanes. What was found does not rest on what was assumed.
 func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 	run := report.Run{Verdict: report.Verdict(found.Verdict.String()), Reason: found.Reason}
+	if c.Peers != nil {
+		run.Beside = c.Peers.Name()
+	}
 	run.Counts.Executions = found.Runs
 	run.Counts.NodesCounts = report.NodesCounts{Skeletons: found.Counts.Skeletons,
 		Local: found.Counts.LocalTraces, Global: found.Counts.GlobalTraces, Traces: found.Traces}
@@ -312,7 +311,7 @@ func ReplayNodes(ctx context.Context, rec *report.NodesRecording, dir string, ti
 		// All of a build that may differ between nodes.
 		key := fmt.Sprintf("%q", []any{o.Package, o.PreemptIn, o.Races, o.Tags})
 		if built[key] == nil {
-			program, clean, err := buildTemporary(ctx, o)
+			program, clean, err := scratch.Build(ctx, o)
 			if err != nil {
 				return nil, fmt.Errorf("node %s: %w", n.Name, err)
 			}
@@ -330,7 +329,8 @@ func ReplayNodes(ctx context.Context, rec *report.NodesRecording, dir string, ti
 	if again.Parted != nil {
 		r.Parted, r.Ended = again.Parted.String(), ""
 	}
-	r.Result = &NodesResult{Run: report.Run{Package: dir, Verdict: report.Violated, Reason: "as recorded"}}
+	r.Result = &NodesResult{Run: report.Run{Package: dir, Verdict: report.Violated, Reason: "as recorded",
+		Beside: rec.Peers}}
 	for i := range rec.Nodes {
 		n := &rec.Nodes[i]
 		r.Result.Run.Nodes = append(r.Result.Run.Nodes,

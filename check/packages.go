@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -76,7 +77,7 @@ func (j *Job) Tests(
 ) (assumptions report.Assumptions, err error) {
 	built := j.buildOptions()
 	built.Tests = true
-	program, clean, err := buildTold(ctx, built, listener.Say, "building the tests of "+p.ImportPath)
+	program, clean, err := scratch.BuildTold(ctx, built, listener.Say, "building the tests of "+p.ImportPath)
 	if err != nil {
 		return report.Assumptions{}, err
 	}

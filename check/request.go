@@ -87,13 +87,7 @@ func (r Request) options(before time.Duration) (Options, error) {
 		Time: config.Bounds.Time, Depth: config.Bounds.Depth,
 		Leaks: config.Leaks, SelfCheck: config.SelfCheck,
 		Violations: r.Violations, Shrink: r.Shrink, Workers: usefulWorkers(config),
-		PeerOptions: PeerOptions{
-			Group: config.Group, Absent: config.Absent,
-			StrategyName: config.Strategy, BackendName: config.Backend,
-			CheckpointBytes: int64(config.CheckpointMib) << 20,
-			PeerPatience:    cmp.Or(config.PeerPatience, -1), // 0 would be the default
-			Masks:           masks(config), CacheBytes: int64(config.CacheMib) << 20,
-		},
+		PeerOptions: peerOptions(config),
 		ReportOptions: ReportOptions{Distribution: r.Distribution, Modules: new(modules.Set),
 			Assumed: r.Search.assumed(config.Bounds)},
 	}
@@ -122,6 +116,17 @@ func (r Request) options(before time.Duration) (Options, error) {
 	}
 	o.Search, err = search.newSearch(config.Bounds, before)
 	return o, err
+}
+
+// peerOptions say which peers a configuration has, but for the strategy.
+func peerOptions(config configs.Config) PeerOptions {
+	return PeerOptions{
+		Group: config.Group, Absent: config.Absent,
+		StrategyName: config.Strategy, BackendName: config.Backend,
+		CheckpointBytes: int64(config.CheckpointMib) << 20,
+		PeerPatience:    cmp.Or(config.PeerPatience, -1), // 0 would be the default
+		Masks:           masks(config), CacheBytes: int64(config.CacheMib) << 20,
+	}
 }
 
 // masks are the rules of the configuration, with addresses for names of peers. A mask for a peer

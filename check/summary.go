@@ -30,35 +30,36 @@ func Summary(o Options, result *Result) report.Run {
 	}
 	assumptions.Other = append(assumptions.Other, assumedOfTime(o, v.Executions, c.Early,
 		c.EarlyCutOff))
-	method := ""
-	if o.Client != nil {
-		method, _ = o.Client.Quiescence()
-	}
+	counts := peerCounts(o, result)
+	counts.Phases = report.Phases{Systematic: v.Phases.Systematic, Aimed: v.Phases.Aimed,
+		Sampled: v.Phases.Sampled, CutOff: v.Phases.CutOff, FirstViolation: v.Phases.At}
+	counts.Executions, counts.Redundant, counts.Limited = v.Executions, v.Redundant, v.Limited
+	counts.Transitions, counts.SelfChecked, counts.Elapsed = v.Transitions, c.SelfChecked, c.Elapsed
 	return report.Run{
 		Package: o.Package, Args: o.Args, Verdict: report.Verdict(v.Kind.String()), Reason: v.Reason,
 		CutOff: result.CutOff, Details: slices.Concat(details(v), first, result.Notes),
-		Counts: report.Counts{
-			Phases: report.Phases{Systematic: v.Phases.Systematic, Aimed: v.Phases.Aimed,
-				Sampled: v.Phases.Sampled, CutOff: v.Phases.CutOff, FirstViolation: v.Phases.At},
-			Executions: v.Executions, Redundant: v.Redundant, Limited: v.Limited, Transitions: v.Transitions,
-			CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads,
-			Uninstrumented: result.Uninstrumented,
-			Waits:          c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
-			SelfChecked: c.SelfChecked, Elapsed: c.Elapsed, CheckpointCounts: checkpointCounts(o, result),
-		},
+		Counts:      counts,
 		Assumptions: assumptions, Missed: result.Missed,
 	}
 }
 
-// checkpointCounts says how often the peers were saved and taken back.
-func checkpointCounts(o Options, result *Result) report.CheckpointCounts {
-	c := result.Counts
-	return report.CheckpointCounts{
-		Checkpoints: c.Checkpoints, InMemory: c.InMemory, Refusal: result.Refusal,
-		Unstored: c.Unstored, WhyUnstored: result.Unstored, Skipped: c.Skipped, WhySkipped: result.Skipped,
-		MadeRoom: c.MadeRoom, Room: cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes),
-		Killed: c.Killed, WhyKilled: result.WhyKilled, Disturbed: c.Disturbed,
-		Restores: c.Restores, Replayed: c.Replayed,
+// peerCounts says what the peers were asked, and how often they were saved and taken back.
+func peerCounts(o Options, result *Result) report.Counts {
+	c, method := result.Counts, ""
+	if o.Client != nil {
+		method, _ = o.Client.Quiescence()
+	}
+	return report.Counts{
+		CacheHits: c.Hits, CacheMisses: c.Misses, ReadInputs: c.ReadInputs, Reads: result.Reads,
+		Uninstrumented: result.Uninstrumented,
+		Waits:          c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
+		CheckpointCounts: report.CheckpointCounts{
+			Checkpoints: c.Checkpoints, InMemory: c.InMemory, Refusal: result.Refusal,
+			Unstored: c.Unstored, WhyUnstored: result.Unstored, Skipped: c.Skipped, WhySkipped: result.Skipped,
+			MadeRoom: c.MadeRoom, Room: cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes),
+			Killed: c.Killed, WhyKilled: result.WhyKilled, Disturbed: c.Disturbed,
+			Restores: c.Restores, Replayed: c.Replayed,
+		},
 	}
 }
 

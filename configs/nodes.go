@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // nodeProblems says what is wrong with the programs that are checked together. Each problem is that
@@ -112,4 +115,77 @@ func agreeProblems(agree []string, nodes int) (wrong list) {
 		}
 	}
 	return wrong
+}
+
+// NodesRefuse is the error of a configuration that has more than several programs can have yet. To
+// ignore a part of it would give a verdict about something else.
+func NodesRefuse(c Config) error {
+	for _, part := range []struct {
+		key   string
+		given bool
+	}{
+		{"args", len(c.Args) > 0},
+		{"early_timers", c.World.EarlyTimers > 0}, {"peer_timers", c.World.PeerTimers > 0},
+		{"bounds.preemptions", c.Bounds.Preemptions != nil},
+		{"scope " + c.Scope, c.Group != nil && c.Scope != Scopes[0]},
+	} {
+		if part.given {
+			return fmt.Errorf("%s cannot be used together with nodes: leave one of them out", part.key)
+		}
+	}
+	if c.Group == nil {
+		return nil
+	}
+	for _, p := range c.Group.Peers {
+		if p.IsClient() {
+			return fmt.Errorf("peer %s is a client, and beside nodes only servers can be peers: leave it "+
+				"out, or make a node of it", p.Name)
+		}
+		addresses, _ := p.Addresses() // they were validated
+		for _, at := range addresses {
+			if at.Network.KeepsBounds() {
+				return fmt.Errorf("peer %s listens at %s, and beside nodes only streams are possible, of TCP "+
+					"or Unix sockets: leave it out", p.Name, at)
+			}
+		}
+	}
+	return nil
+}
+
+// besideProblems says what is wrong with nodes that have peers beside them: whom a name means, and
+// who is at an address.
+func (c Config) besideProblems() (wrong list) {
+	if c.Group == nil {
+		return nil
+	}
+	for i, n := range c.Nodes {
+		for _, p := range c.Group.Peers {
+			if p.Name == n.Name {
+				wrong.add(fmt.Sprintf("nodes[%d].name", i), "peer %s has the same name: give the node another "+
+					"one", p.Name)
+			}
+			addresses, _ := p.Addresses() // what is wrong with them is told of the peer
+			for _, at := range addresses {
+				if slices.ContainsFunc(strings.Fields(n.Listen), func(node string) bool {
+					return overlap(node, at)
+				}) {
+					wrong.add(fmt.Sprintf("nodes[%d].listen", i), "peer %s listens at %s, too: give each an "+
+						"address of its own", p.Name, at)
+				}
+			}
+		}
+		if n.Name == "peers" && len(c.Group.Peers) > 1 {
+			wrong.add(fmt.Sprintf("nodes[%d].name", i), "all peers together have this name: give the node "+
+				"another one")
+		}
+	}
+	return wrong
+}
+
+// overlap says whether a connect may be one to either of two addresses, of a node and of a peer.
+// Those of loopback are shared. Peers have no other ones.
+func overlap(node string, peer proxy.Address) bool {
+	at, err := netip.ParseAddrPort(node)
+	return err == nil && peer.Network == proxy.TCP && at.Addr().IsLoopback() && at.Port() == peer.At.Port() &&
+		(at.Addr() == peer.At.Addr() || peer.At.Addr().IsUnspecified())
 }

@@ -42,6 +42,17 @@ type NodesRecording struct {
 	Partition *NodesPartition
 	// Walk says that events have the time at which they come.
 	Walk bool
+	// Peers is the name of real peers beside the nodes; empty: there are none. Their events have
+	// the number after the last node.
+	Peers string
+}
+
+// Components is how many there are that have events: the nodes, and all peers together.
+func (r *NodesRecording) Components() int {
+	if r.Peers != "" {
+		return len(r.Nodes) + 1
+	}
+	return len(r.Nodes)
 }
 
 // NodesPartition is a time in which nothing gets through between some nodes.
@@ -133,6 +144,7 @@ type nodesHeader struct {
 	Directory string          `json:"directory,omitempty"`
 	Partition *NodesPartition `json:"partition,omitempty"`
 	Walk      bool            `json:"walk,omitempty"`
+	Peers     string          `json:"peers,omitempty"`
 }
 
 // nodesPart is a line of the file: exactly one of its fields is set.
@@ -193,7 +205,7 @@ func (r *NodesRecording) encode() ([]byte, error) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
 	lines.SetEscapeHTML(false)
-	err := lines.Encode(nodesHeader{versionNodes, r.Violated, r.Directory, r.Partition, r.Walk})
+	err := lines.Encode(nodesHeader{versionNodes, r.Violated, r.Directory, r.Partition, r.Walk, r.Peers})
 	for i := range r.Nodes {
 		node := &r.Nodes[i]
 		err = errors.Join(err, lines.Encode(nodesPart{Node: &node.NodeHeader}))
@@ -222,7 +234,7 @@ func decodeNodes(body []byte) (*NodesRecording, error) {
 		return nil, fmt.Errorf("line 1: %w", err)
 	}
 	r := &NodesRecording{Violated: first.Violated, Directory: first.Directory,
-		Partition: first.Partition, Walk: first.Walk}
+		Partition: first.Partition, Walk: first.Walk, Peers: first.Peers}
 	for number := 2; ; number++ {
 		var p nodesPart
 		err := decodeLine(lines, &p)
@@ -273,7 +285,7 @@ func (r *NodesRecording) validate() error {
 		return fmt.Errorf("%s, and number %d has the violation: want 2 to %d nodes, and one of them",
 			textutil.CountOf(n, "node"), r.Violated, mostNodes)
 	}
-	names := map[string]bool{}
+	names := map[string]bool{r.Peers: true}
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
 		if n.Name == "" || names[n.Name] {
@@ -300,7 +312,7 @@ func (r *NodesRecording) validate() error {
 
 // validateLives checks that nodes crash and run again in turns, and have a schedule for each life.
 func (r *NodesRecording) validateLives() error {
-	down, restarts := make([]bool, len(r.Nodes)), make([]int, len(r.Nodes))
+	down, restarts := make([]bool, r.Components()), make([]int, r.Components())
 	for i := range r.Events {
 		e := &r.Events[i]
 		n := e.Node - 1
@@ -354,8 +366,8 @@ func (r *NodesRecording) validateEvent(i int) error {
 	if !slices.Contains(NodeEventKinds, e.Kind) {
 		return fmt.Errorf("kind %q, want one of %q", e.Kind, NodeEventKinds)
 	}
-	if e.Node < 1 || e.Node > len(r.Nodes) || e.To < 0 || e.To > len(r.Nodes) || e.To == e.Node {
-		return fmt.Errorf("of node %d to node %d, and there are %d", e.Node, e.To, len(r.Nodes))
+	if n := r.Components(); e.Node < 1 || e.Node > n || e.To < 0 || e.To > n || e.To == e.Node {
+		return fmt.Errorf("of node %d to node %d, and there are %d", e.Node, e.To, n)
 	}
 	if e.From < 0 || e.From > i || e.Taken < 0 || e.Time < 0 || e.Comes < 0 {
 		return fmt.Errorf("of event %d, with %d bytes at %v: want an earlier event, and nothing negative",

@@ -38,7 +38,9 @@ type Run struct {
 	Args    []string
 	// Nodes are the programs, if several were checked together. Package is then the directory from
 	// which theirs are seen, and executions are those of single nodes.
-	Nodes   []Node
+	Nodes []Node
+	// Beside is the name of real peers beside the nodes, as steps have it; empty: there are none.
+	Beside  string
 	Verdict Verdict
 	// Reason is one line: what ended the search.
 	Reason string

@@ -72,6 +72,9 @@ func printNodesViolation(p *printer.Printer, run report.Run, v report.Violation)
 	for _, node := range run.Nodes {
 		names = append(names, node.Name)
 	}
+	if run.Beside != "" {
+		names = append(names, run.Beside)
+	}
 	p.Print("  " + lanes(names))
 	reads := 1
 	for i, step := range v.Network {
@@ -121,6 +124,9 @@ func printNodesSearch(p *printer.Printer, run report.Run) {
 			if p.Options.Verbose {
 				printReduction(p, run)
 			}
+		}
+		if run.Beside != "" {
+			printPeers(p, n)
 		}
 	}
 	if run.Verdict == report.Holds {

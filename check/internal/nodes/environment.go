@@ -103,7 +103,7 @@ func (n *environment) answer(in model.Input) (model.Answer, error) {
 			c.again = n.made[len(n.made)-1].Name
 		}
 	case model.Connect:
-		to, found := n.net.Places.At(in.Addr)
+		to, found := n.net.At(in.Addr)
 		if found == places.Nobody || to == n.node {
 			a.Refused = 111 // ECONNREFUSED: nobody is there
 			if n.net.Nobody != nil && found == places.Nobody {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/found"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
@@ -23,7 +24,6 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
-	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -33,43 +33,11 @@ type (
 	Config = given.Config
 )
 
-// Result is what was found.
-type Result struct {
-	// Verdict is Violated if there is a violation, whatever else there is.
-	Verdict    model.Verdict
-	Reason     string // of an unknown verdict; of a violation, what it may rest on
-	Counts     skeleton.Counts
-	Runs       int          // executions of single nodes, of whatever use
-	Violations []*Violation // distinct ones, in the order in which they were found
-	Outcomes   []string     // that nodes can have, each once, sorted
-	Notes      []string     // what else the user may want to know, a line each
-	// Traces are, of each skeleton that executions have, how many executions there are of each node
-	// in it.
-	Traces [][]int
-}
-
-// Violation is the first violation; nil: there is none.
-func (r *Result) Violation() *Violation {
-	if len(r.Violations) == 0 {
-		return nil
-	}
-	return r.Violations[0]
-}
-
-// Violation is an execution that one of the nodes should not have.
-type Violation struct {
-	// Node is the one that has it. The others may be as much to blame.
-	Node    string
-	Outcome model.Outcome
-	// Counterexample is the execution of that node; nil: it could not be run again.
-	Counterexample *report.Counterexample
-	Events         []report.NodeStep // of all nodes, in an order that is possible
-	// Recording is the execution of all nodes, which was run with all of them together; nil: that
-	// was not possible, and Unrecorded says why.
-	Recording  *report.NodesRecording
-	Unrecorded string
-	signature  string // the same for executions that show the same violation
-}
+// Result is what was found, and Violation is an execution that one of the nodes should not have.
+type (
+	Result    = found.Result
+	Violation = found.Violation
+)
 
 // explorer is one check.
 type explorer struct {
@@ -88,6 +56,7 @@ type explorer struct {
 	result    Result
 	unknown   string // why the verdict cannot be that it holds
 	never     error  // that a node does not listen
+	notes     []string
 	// stuck are executions of a node that end in a deadlock, by the key of the item that explores
 	// it. found are the violations, and known is which of both there are.
 	stuck map[string][]*finding
@@ -130,6 +99,9 @@ func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	var err error
 	if x.net.Places, err = places.New(list); err != nil {
 		return nil, err
+	}
+	if c.Peers != nil {
+		x.net.Beside, x.net.Names = map[string]bool{}, append(x.net.Names, c.Peers.Name())
 	}
 	if err := x.start(); err != nil {
 		x.close()

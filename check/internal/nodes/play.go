@@ -59,7 +59,8 @@ type Played struct {
 // does then is not looked at. The one with the violation must do all that is recorded, and no more.
 func (p *player) environment(node int, b *baton.Baton) *environment {
 	// What it sends is noted by itself, and not for others.
-	net := &network.Nodes{Names: p.net.Names, Places: p.net.Places, Data: maps.Clone(p.net.Data),
+	net := &network.Nodes{Names: p.net.Names, Places: p.net.Places, Beside: p.net.Beside,
+		Data:    maps.Clone(p.net.Data),
 		Parted:  p.net.Parted,
 		Ordered: ordered(len(p.global))}
 	if p.explored {
@@ -82,7 +83,10 @@ func (p *player) environment(node int, b *baton.Baton) *environment {
 // run runs all nodes once. The parting is nil if all have done what is recorded. An error is one of
 // a worker.
 func (p *player) run() ([]Played, *baton.Parting, error) {
-	b := baton.New(course.Order(p.global))
+	// What peers have done nobody does again. It is in the answers that the nodes get.
+	b := baton.New(slices.DeleteFunc(course.Order(p.global), func(at course.Place) bool {
+		return at.Node >= len(p.workers)
+	}))
 	all := make([]Played, len(p.workers))
 	var group sync.WaitGroup
 	for c := range p.workers {
@@ -169,10 +173,7 @@ func (p *player) show(race *sut.MemoryAccess) (*report.Counterexample, string, e
 	if err != nil {
 		return nil, "", fmt.Errorf("node %s, again: %w", p.net.Names[p.judged], err)
 	}
-	var preempting []bool
-	for _, step := range translate.Steps(log.Events) {
-		preempting = append(preempting, step.Preempts)
-	}
+	preempting := translate.Preemptions(log.Events)
 	// The log is valid until the next run, and these are a copy.
 	events := narrate.WithoutEnabled(log.Events)
 	if log, err = p.live(p.judged, p.environment(p.judged, nil), func(s *sut.Schedule) {

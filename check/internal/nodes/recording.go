@@ -70,10 +70,10 @@ func (x recorder) tell() error {
 			v.Unrecorded = err.Error()
 		}
 		// The earlier access of a data race is known only now.
-		if v.signature != "" && seen[v.signature] {
+		if v.Signature != "" && seen[v.Signature] {
 			continue
 		}
-		seen[v.signature] = true
+		seen[v.Signature] = true
 		x.result.Violations = append(x.result.Violations, v)
 	}
 	return again
@@ -126,7 +126,7 @@ func (x recorder) record(f *finding) (*Violation, error) {
 	if v.Unrecorded != "" { // the node alone is known to do it, as it was explored
 		p.global, p.explored, p.schedules[node].Prefix = f.global, true, f.choices
 	}
-	v.Counterexample, v.signature, err = p.show(f.race)
+	v.Counterexample, v.Signature, err = p.show(f.race)
 	if err != nil || v.Unrecorded != "" {
 		return v, err
 	}
@@ -195,7 +195,7 @@ func (x recorder) leadTo(f *finding) error {
 // player runs the nodes as a skeleton says, each of which has its worker: that of the exploration,
 // which is over. The schedules are still to be filled in.
 func (x recorder) player(g skeleton.Global, node int) *player {
-	p := &player{net: x.net, global: g, judged: node, workers: x.workers[:len(g)]}
+	p := &player{net: x.net, global: g, judged: node, workers: x.workers[:x.net.Programs()]}
 	for _, n := range x.config.Nodes {
 		p.programs = append(p.programs, n.Program)
 		p.schedules = append(p.schedules, sut.Schedule{Rounds: maxRounds, WantLeaks: x.config.Leaks})
@@ -208,6 +208,9 @@ func (x recorder) player(g skeleton.Global, node int) *player {
 func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
 	rec := &report.NodesRecording{Directory: x.config.Directory, Violated: p.judged + 1,
 		Events: recorded.Events(p.global, p.net), Partition: recorded.Partition(p.net.Parted)}
+	if x.net.Beside != nil {
+		rec.Peers = x.config.Peers.Name()
+	}
 	if p.timing != nil {
 		rec.Walk = true
 		recorded.SetComes(rec.Events, p.timing)

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
-	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/report"
@@ -64,7 +63,7 @@ func Replay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecor
 	}
 	v := &Violation{Node: p.net.Names[p.judged], Outcome: judged.outcome, Recording: rec,
 		Events: told.Steps(p.net, p.global)}
-	v.Counterexample, v.signature, err = p.show(judged.race)
+	v.Counterexample, v.Signature, err = p.show(judged.race)
 	r.Violation = v
 	return r, err
 }
@@ -82,11 +81,9 @@ func inThese(changed []string) string {
 // closed also after an error. A context that ends interrupts them.
 func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecording) (
 	p *player, closeAll func(), err error) {
-	p = &player{judged: rec.Violated - 1, programs: programs,
-		net: &network.Nodes{Ordered: ordered(len(rec.Nodes)),
-			Parted: recorded.PartitionOf(rec.Partition)}}
+	p = &player{judged: rec.Violated - 1, programs: programs}
 	closeAll = func() {}
-	if p.net.Places, err = recorded.Places(rec); err != nil {
+	if p.net, err = recorded.Net(rec); err != nil {
 		return nil, closeAll, err
 	}
 	if p.global, p.net.Data = recorded.Skeleton(rec, p.net); rec.Walk {
@@ -101,7 +98,6 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 	}
 	for i := range rec.Nodes {
 		n := &rec.Nodes[i]
-		p.net.Names = append(p.net.Names, n.Name)
 		s := sut.Schedule{Beginning: sut.Beginning{Draws: n.Draws}, Rounds: maxRounds,
 			WantLeaks: n.Outcome == sut.Leaked.String()}
 		s.Prefix = recorded.Actions(n.Schedule)
@@ -127,22 +123,11 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 	return p, closeAll, nil
 }
 
-// asRecorded tells which node does something else than what is recorded of the same program. The
-// hash is of every event, addresses included. What others do plays no part, since each node gets
-// what is recorded that they have sent.
-func asRecorded(programs []*sut.Program, rec *report.NodesRecording, all []Played) error {
-	var failed error
-	for c := range rec.Nodes {
-		n, now := &rec.Nodes[c], &all[c]
-		switch {
-		case programs[c].Hash != n.Build:
-		case now.Outcome.String() != n.Outcome:
-			failed = errors.Join(failed, fmt.Errorf("node %s ended with %q, recorded is %q: "+
-				"check the nodes again", n.Name, now.Outcome, n.Outcome))
-		case now.eventLog != n.EventLog:
-			failed = errors.Join(failed, fmt.Errorf("node %s: the event log differs from the one recorded: "+
-				"check the nodes again", n.Name))
-		}
+// asRecorded tells which nodes do something else than what is recorded of the same programs.
+func asRecorded(programs []*sut.Program, rec *report.NodesRecording, all []Played) (failed error) {
+	for c, p := range programs {
+		now := recorded.Now{Build: p.Hash, Outcome: all[c].Outcome.String(), EventLog: all[c].eventLog}
+		failed = errors.Join(failed, now.Compare(&rec.Nodes[c]))
 	}
 	return failed
 }

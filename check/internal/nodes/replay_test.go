@@ -225,8 +225,8 @@ func TestUnrecorded(t *testing.T) {
 		if err != nil || got.Unrecorded == "" || got.Recording != nil {
 			t.Errorf("%s: %v, %q", name, err, got.Unrecorded)
 		}
-		if got.signature != want.signature {
-			t.Errorf("%s: it is told as %s, not as %s", name, got.signature, want.signature)
+		if got.Signature != want.Signature {
+			t.Errorf("%s: it is told as %s, not as %s", name, got.Signature, want.Signature)
 		}
 	}
 }

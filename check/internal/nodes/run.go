@@ -32,7 +32,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, x.never
 	}
 	r.Counts, r.Runs, r.Traces = x.stage.Counts, x.runs, x.stage.Traces
-	r.Notes = network.StraysOf(x.net.Nobody)
+	r.Notes = append(network.StraysOf(x.net.Nobody), x.notes...)
 	switch {
 	case len(r.Violations) > 0:
 		r.Verdict = model.Violated

@@ -1,14 +1,11 @@
 package nodes
 
 import (
-	"bytes"
-	"encoding/gob"
 	"errors"
-	"fmt"
 	"maps"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
-	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/kept"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -18,75 +15,33 @@ import (
 // next one. Items that were reported are reported again to a new system, which then has the same
 // work left. What an item had done when it was interrupted is dropped, and it is done again.
 
-// reported is what was reported of an item: if neither is said, that it is impossible.
-type reported struct {
-	Key                     string
-	IsCompleted, IsExplored bool
-	Completed               skeleton.Global
-	Explored                skeleton.Exploration
-}
+// reported is what was reported of an item.
+type reported = kept.Report
 
-// known is what is known after an item, beside what was reported.
-type known struct {
-	Runs      int
-	Schedules map[string][]model.Action
-	Data      map[network.Event][]byte
-	Nobody    map[network.Stray]bool
-	Outcomes  []string
-	Never     string
-	Unknown   string
-	// Stuck are those of an explorer, and Signatures its known. Nothing was found.
-	Stuck map[string][]savedFinding
-	// Ordered are the nodes whose events are in one order; nil: all are.
-	Ordered    []bool
-	Stage      stage
-	Signatures map[string]bool
-}
-
-// savedFinding is a finding that is not confirmed yet: a deadlock, or a livelock.
-type savedFinding struct {
-	Item    skeleton.Item
-	Outcome model.Outcome
-	Choices []model.Action
-}
-
-// savedState is an exploration between two items.
-type savedState struct {
-	Reports []reported
-	Known   known
-}
-
-// Runs that were saved have the name that the type had then.
-func init() {
-	gob.RegisterName("github.com/tandem-mc/tandem/check/internal/nodes.Event", network.Event{})
-}
+// stage is which partition is explored now, and what came of those before.
+type stage = kept.Stage
 
 // encode returns what Config.Resume takes.
 func (x *explorer) encode() ([]byte, error) {
-	k := known{Runs: x.runs, Schedules: x.schedules, Data: x.net.Data, Nobody: x.net.Nobody,
+	k := kept.Known{Runs: x.runs, Schedules: x.schedules, Data: x.net.Data, Nobody: x.net.Nobody,
 		Outcomes: x.result.Outcomes, Unknown: x.unknown, Signatures: x.known,
-		Stuck: map[string][]savedFinding{}, Ordered: x.net.Ordered, Stage: x.stage}
+		Stuck: map[string][]kept.Finding{}, Ordered: x.net.Ordered, Stage: x.stage}
 	if x.never != nil {
 		k.Never = x.never.Error()
 	}
 	for key, list := range x.stuck {
 		for _, f := range list {
-			k.Stuck[key] = append(k.Stuck[key], savedFinding{f.item, f.outcome, f.choices})
+			k.Stuck[key] = append(k.Stuck[key], kept.Finding{Item: f.item, Outcome: f.outcome, Choices: f.choices})
 		}
 	}
-	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(savedState{x.reports, k}); err != nil {
-		return nil, fmt.Errorf("saving the exploration: %w", err)
-	}
-	return b.Bytes(), nil
+	return kept.State{Reports: x.reports, Known: k}.Encode()
 }
 
 // resume takes over what encode has returned. The explorer must not have begun.
 func (x *explorer) resume(data []byte) error {
-	var s savedState
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&s); err != nil {
-		return fmt.Errorf("the exploration that was saved cannot be read: %w: check the nodes from the "+
-			"beginning", err)
+	s, err := kept.Decode(data)
+	if err != nil {
+		return err
 	}
 	k := s.Known
 	if x.net.Ordered = k.Ordered; k.Ordered == nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
+	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
@@ -26,6 +27,7 @@ import (
 type walk struct {
 	net     *network.Nodes
 	members []*member
+	peers   *beside.Component // nil: there are none
 	random  *rand.Rand
 	// stays is how likely a node goes on that could also let another one.
 	stays float64
@@ -42,6 +44,7 @@ type walk struct {
 	// before that; empty: it does not.
 	rests bool
 	over  string
+	err   error // of the peers
 }
 
 // member is a node in a walk. It implements sut.Peers.
@@ -81,7 +84,7 @@ const longestParted = 30 * time.Second
 func newWalk(net *network.Nodes, agree agreed.Names, random *rand.Rand) *walk {
 	said := agreed.New(agree)
 	w := &walk{net: net, random: random, slow: slow.New(nil), stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
-	for c := range net.Names {
+	for c := range net.Programs() {
 		n := newEnvironment(net, c, nil, nil)
 		n.goesOn, n.said = true, said
 		m := &member{environment: n, walk: w, turn: make(chan struct{}, 1),
@@ -127,6 +130,9 @@ func (w *walk) next(now *member) *member {
 		w.part()
 	}
 	w.slow.Begin(w.events, w.ticks, w.random, w.open)
+	if w.peers != nil && w.peers.IsDue() && w.random.IntN(2) == 0 {
+		w.hear(w.peers.Fires())
+	}
 	// A timer that is late waits until nobody else does anything at its time.
 	for _, can := range []func(*member) bool{
 		func(m *member) bool {
@@ -163,7 +169,11 @@ func (w *walk) open() (list []slow.Direction) {
 	for _, m := range w.members {
 		for _, c := range m.conns {
 			if c.id != "" && !c.closed && !c.waits && !m.gone {
-				list = append(list, slow.Direction{From: m.node, Conn: c.id})
+				d := slow.Direction{From: m.node, Conn: c.id}
+				if w.net.IsBeside(c.other) { // what is sent to peers arrives at once
+					d.From = c.other
+				}
+				list = append(list, d)
 			}
 		}
 	}
@@ -188,6 +198,9 @@ func (w *walk) advance() {
 			first = m.due
 		}
 	}
+	if w.peers != nil && w.peersAct(first) {
+		return
+	}
 	isDown := func(m *member) bool { return m.down }
 	switch i := slices.IndexFunc(w.members, isDown); {
 	case first == 0 && w.slow.Release(w.ticks): // all wait for what is slow
@@ -201,45 +214,32 @@ func (w *walk) advance() {
 	case first == 0:
 		w.rests = true
 		return
-	case w.ticks == maxWalkTicks:
+	}
+	w.advanceTo(first, false)
+}
+
+// advanceTo has the clock advance to some time, at which a timer of a node is due, or of the peers.
+func (w *walk) advanceTo(now time.Duration, ofPeers bool) {
+	if w.ticks == maxWalkTicks {
 		w.over = fmt.Sprintf("the clock has advanced %d times", maxWalkTicks)
 		return
 	}
 	// All nodes wait, so all of them take part, whoever's timer it is.
-	w.now, w.ticks = first, w.ticks+1
+	w.now, w.ticks = now, w.ticks+1
+	if w.peers != nil {
+		w.peers.Advances(now, ofPeers)
+	}
 	if p := w.net.Parted; p != nil && w.ticks < p.Until && w.now-w.parted >= longestParted {
 		p.Until = w.ticks
 	}
 	for _, m := range w.members {
 		if m.down {
-			m.passes(network.Event{Kind: model.Pass, Time: first})
+			m.passes(network.Event{Kind: model.Pass, Time: now})
 		} else if !m.gone {
 			// It is an event of each node once that has its turn. Until then nothing comes to it
 			// that is sent at the new time.
-			m.tick = &network.Event{Kind: model.Pass, Time: first, Own: m.due == first}
+			m.tick = &network.Event{Kind: model.Pass, Time: now, Own: m.due == now}
 			m.news = true
-		}
-	}
-}
-
-// tell has what a node has sent be on its way: it tells others of the events of the node that they
-// do not know of.
-func (w *walk) tell(m *member) {
-	for ; m.told < len(m.made); m.told++ {
-		w.events++
-		e := m.made[m.told]
-		d := network.Did(&e)
-		w.slow.Send(&e, w.ticks)
-		for _, other := range w.members {
-			if other == m || e.To != other.node && e.To != skeleton.Everybody {
-				continue
-			}
-			other.inbox = append(other.inbox, skeleton.Arrival{Send: e})
-			other.news = true
-			// A close is a reset if something is there that was not read (RFC 2525, section 2.17).
-			if at := m.connOf(d.Conn); d.Kind == model.Close && at >= 0 {
-				other.aborted[e.Name] = m.conns[at].arrived > m.conns[at].taken
-			}
 		}
 	}
 }
@@ -273,6 +273,10 @@ func (m *member) Exchange(in model.Input) (a model.Answer, err error) {
 		m.walk.tell(m)
 		return a, err
 	}
+	if m.walk.peers != nil {
+		m.walk.hear(m.walk.peers.Connects(in))
+		m.look()
+	}
 	if a, err = m.answer(in); err == nil && a.Failure == "" {
 		m.reacts(&a)
 	}
@@ -284,9 +288,7 @@ func (m *member) crashesNow(in model.Input) *model.Crash {
 	if in.Kind == model.Disk {
 		m.disks++
 	}
-	i := slices.IndexFunc(m.crashes, func(c pick.Crash) bool {
-		return !c.IsDisk && c.At == m.input+1 || c.IsDisk && in.Kind == model.Disk && c.At == m.disks
-	})
+	i := pick.Due(m.crashes, m.input+1, m.disks, in.Kind == model.Disk)
 	if i < 0 {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
+	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
@@ -27,7 +28,8 @@ import (
 type walks struct {
 	*explorer
 	walked
-	crews [][]*sut.Worker // those of a walk; the first ones are those of the explorer
+	crews [][]*sut.Worker  // those of a walk; the first ones are those of the explorer
+	peers []beside.Answers // by crew; nil: there are no peers
 }
 
 // walked is what is known after some walks: all that the next one depends on. Several are made at
@@ -40,6 +42,8 @@ type walked struct {
 	Next pick.Known
 	Cut  string   // that executions of a node were cut off
 	Said []string // names that were published, of each pattern of Config.Agree one
+	// Dialled are the peers that nodes have connected to.
+	Dialled map[string]bool `json:",omitempty"`
 }
 
 // explore makes walks until one has a violation, or a bound is reached. Nothing is known of other
@@ -55,6 +59,12 @@ func (x *walks) explore() error {
 			return err
 		}
 		x.crews = append(x.crews, x.workers[len(x.crews)*len(x.config.Nodes):])
+	}
+	if g := x.config.Peers; g != nil {
+		for range x.crews {
+			x.peers = append(x.peers, g.New())
+		}
+		defer func() { x.notes = g.Undialled(x.Dialled) }()
 	}
 	for !x.enough() {
 		x.save(false)
@@ -93,6 +103,7 @@ func (x *walks) explore() error {
 // begin takes over what was saved, if anything was.
 func (x *walks) begin() error {
 	n := len(x.config.Nodes)
+	x.Dialled = map[string]bool{}
 	if x.Known, x.Next = pick.NewKnown(n), pick.NewKnown(n); x.config.Resume == nil {
 		return nil
 	}
@@ -152,6 +163,10 @@ func (x *walks) take(t *taken) {
 	x.Cut = cmp.Or(x.Cut, t.wasCut)
 	x.Said = x.config.Agree.Add(x.Said, agreed.Published(t.net.Data))
 	maps.Copy(x.net.Nobody, t.net.Nobody)
+	if t.peers != nil {
+		x.Dialled = maps.Clone(x.Dialled) // what was saved may still be read
+		maps.Copy(x.Dialled, t.peers.Dialled)
+	}
 }
 
 // one makes one walk, by a crew.
@@ -164,6 +179,12 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 	w.slow = slow.New(x.Known.Spells(random, x.config.Slow))
 	t := &taken{walk: w, ends: make([]ended, len(w.members)), workers: x.crews[crew],
 		known: pick.NewKnown(len(w.members))}
+	if x.peers != nil {
+		net.Beside = map[string]bool{}
+		if w.peers, t.err = beside.New(x.config.Peers, &net, x.peers[crew], random); t.err != nil {
+			return t
+		}
+	}
 	for c, m := range w.members {
 		t.schedules = append(t.schedules, x.schedule(c, random))
 		if slices.Contains(x.config.Crashes, c) {
@@ -181,6 +202,7 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 		}
 		return over
 	})
+	t.err = errors.Join(t.err, w.err)
 	if w.ticks == maxWalkTicks {
 		t.wasCut = cmp.Or(t.wasCut, w.over)
 	}
@@ -194,6 +216,9 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 			t.global[c] = skeleton.Local{Events: m.made, Ended: true, Waits: m.waitsFor(e.log)}
 			t.isWrong = t.isWrong || !m.stopped && e.outcome.Violation()
 		}
+	}
+	if t.peers != nil && t.err == nil {
+		t.global = append(t.global, t.peers.Local())
 	}
 	return t
 }
@@ -309,10 +334,10 @@ func (x *walks) judge(t *taken) error {
 		if err := x.record(v, p, e.race); err != nil {
 			return err
 		}
-		if x.known[v.signature] || v.signature == "" && len(x.told) > 0 { // it may be known
+		if x.known[v.Signature] || v.Signature == "" && len(x.told) > 0 { // it may be known
 			continue
 		}
-		x.known[v.signature] = true
+		x.known[v.Signature] = true
 		x.told, x.result.Violations = append(x.told, v), append(x.result.Violations, v)
 		break // what comes of the same walk may be the same
 	}
@@ -346,7 +371,7 @@ func (x *walks) record(v *Violation, p *player, race *sut.MemoryAccess) error {
 	case all[p.judged].outcome != v.Outcome:
 		v.Unrecorded = fmt.Sprintf("run again, node %s ended with %q", v.Node, all[p.judged].Outcome)
 	}
-	if v.Counterexample, v.signature, err = p.show(race); err != nil && x.ctx.Err() != nil {
+	if v.Counterexample, v.Signature, err = p.show(race); err != nil && x.ctx.Err() != nil {
 		v.Unrecorded, err = told.NotInTime, nil
 	}
 	if err != nil || v.Unrecorded != "" {

@@ -81,3 +81,11 @@ func IsEnvironment(e *sut.Event) bool {
 	}
 	return e.Operation == sut.Advance
 }
+
+// Preemptions says of each step whether it preempts. The log has what else could have been picked.
+func Preemptions(events []sut.Event) (list []bool) {
+	for _, s := range Steps(events) {
+		list = append(list, s.Preempts)
+	}
+	return list
+}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
+	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
@@ -70,6 +71,8 @@ type Config struct {
 	Slow int
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
+	// Peers are real peers that nodes can connect to; nil: there are none. Only walks have some.
+	Peers *beside.Group
 }
 
 // Options are those of the worker of a node. It is told what the program takes, and asks before

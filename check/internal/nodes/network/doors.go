@@ -61,7 +61,7 @@ func IsKnown(a *skeleton.Arrival, arrivals []skeleton.Arrival, events []skeleton
 // Connects is the event of a connect of some kind, after the last of these that was before it; nil:
 // none was. It is refused then where nobody said that the node listens.
 func Connects(net *Nodes, d Event, to int, last *skeleton.Arrival) skeleton.Event {
-	_, found := net.Places.At(d.Address)
+	_, found := net.At(d.Address)
 	d.Failed = last == nil && found == places.Own || last != nil && Did(&last.Send).Kind == model.Close
 	e := skeleton.Event{Label: d, To: to}
 	if last != nil {

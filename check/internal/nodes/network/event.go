@@ -77,6 +77,9 @@ type Nodes struct {
 	// Names are those of nodes, by their place in Config.Nodes, and Places is where they are.
 	Names  []string
 	Places *places.Places
+	// Beside are addresses of real peers: they are one component, which no worker runs, and whose
+	// name is the last one. nil: there are none.
+	Beside map[string]bool
 	// Ordered are those nodes whose events are in one order, by their place.
 	Ordered []bool
 	// Parted is when nothing gets through between some of them; nil: never.
@@ -90,14 +93,33 @@ type Nodes struct {
 
 // To is the node to which a connect goes; it is 0 where nobody is.
 func (n *Nodes) To(address string) int {
-	node, _ := n.Places.At(address)
+	node, _ := n.At(address)
 	return node
 }
+
+// At is who is at an address: a node, or the peers.
+func (n *Nodes) At(address string) (component int, found places.Found) {
+	if n.Beside[address] {
+		return n.Programs(), places.Said
+	}
+	return n.Places.At(address)
+}
+
+// Programs is how many nodes there are.
+func (n *Nodes) Programs() int {
+	if n.Beside != nil {
+		return len(n.Names) - 1
+	}
+	return len(n.Names)
+}
+
+// IsBeside says whether a component is real peers.
+func (n *Nodes) IsBeside(component int) bool { return n.Beside != nil && component == n.Programs() }
 
 // ListensAgain says whether others can find out that a node listens at an address now: it has had a
 // listener there, or nobody said that it would have one.
 func (n *Nodes) ListensAgain(node int, was []string, address string) bool {
-	return n.Places.IsOwn(node, address) ||
+	return !n.IsBeside(node) && n.Places.IsOwn(node, address) ||
 		slices.ContainsFunc(was, func(earlier string) bool { return Overlap(earlier, address) })
 }
 

@@ -58,3 +58,34 @@ func Limits(system *skeleton.System, net *Nodes) string {
 	}
 	return ""
 }
+
+// Count adds what was explored of a system to what is known of other ones, and says how often the
+// clock advances at most. Before the network has healed, an execution is none of its own: it is one
+// with an earlier end.
+func Count(system *skeleton.System, net *Nodes, counts skeleton.Counts, traces [][]int) (
+	skeleton.Counts, [][]int, int) {
+	advances := 0
+	counted := map[string]bool{} // items
+	for _, of := range system.Skeletons() {
+		if !of.Possible() {
+			continue
+		}
+		advances = max(advances, Advances(of.Global))
+		if !net.IsWhole(of.Global) {
+			continue
+		}
+		var each []int
+		product := 1.0
+		for i, c := range of.Components {
+			each = append(each, c.Traces)
+			if product *= float64(c.Traces); !counted[of.Items[i]] {
+				counted[of.Items[i]] = true
+				counts.LocalTraces += c.Traces
+			}
+		}
+		traces = append(traces, each)
+		counts.Skeletons, counts.GlobalTraces = counts.Skeletons+1, counts.GlobalTraces+product
+	}
+	counts.Branches += system.Counts().Branches
+	return counts, traces, advances
+}

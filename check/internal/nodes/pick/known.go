@@ -93,3 +93,11 @@ func (k *Known) Crashes(random *rand.Rand, node, limit int) (list []Crash) {
 	}
 	return list
 }
+
+// Due is the first of some crashes that is right before an input of a node, of which it is that
+// number. If it is about the disk, it is also one of these. -1: none is.
+func Due(list []Crash, input, disks int, isDisk bool) int {
+	return slices.IndexFunc(list, func(c Crash) bool {
+		return !c.IsDisk && c.At == input || c.IsDisk && isDisk && c.At == disks
+	})
+}

@@ -6,6 +6,9 @@
 package recorded
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
@@ -34,12 +37,13 @@ func Events(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
 
 // SetComes notes when events come to a node, by the timing of each.
 func SetComes(list []report.NodeEvent, of []pace.Timing) {
-	count := make([]int, len(of))
+	count := map[int]int{}
 	for i := range list {
 		e := &list[i]
 		count[e.Node-1]++
 		name := skeleton.Name{Component: e.Node - 1, N: count[e.Node-1]}
 		switch {
+		case e.To > len(of): // peers react at once
 		case e.To > 0:
 			e.Comes = of[e.To-1][name]
 		case e.Kind == model.Broken.String(), e.Kind == model.Crashed.String():
@@ -50,7 +54,7 @@ func SetComes(list []report.NodeEvent, of []pace.Timing) {
 
 // TimingOf is the inverse of SetComes.
 func TimingOf(list []report.NodeEvent, nodes int) []pace.Timing {
-	of, count := make([]pace.Timing, nodes), make([]int, nodes)
+	of, count := make([]pace.Timing, nodes), map[int]int{}
 	for c := range of {
 		of[c] = pace.Timing{}
 	}
@@ -77,7 +81,7 @@ var kinds = map[string]model.Kind{"connect": model.Connect, "listen": model.List
 // Skeleton is the inverse of Events. Hashes are made anew, of what the file has. Whatever
 // a file has that nodes do not do shows when they are run.
 func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, map[network.Event][]byte) {
-	g := make(skeleton.Global, len(rec.Nodes))
+	g := make(skeleton.Global, rec.Components())
 	data := map[network.Event][]byte{}
 	type stream struct {
 		node int
@@ -137,14 +141,27 @@ func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, 
 	return g, data
 }
 
-// Places is where the nodes of a file are.
-func Places(rec *report.NodesRecording) (*places.Places, error) {
+// Net is what the nodes of a file know of each other, but for what they send.
+func Net(rec *report.NodesRecording) (*network.Nodes, error) {
+	net := &network.Nodes{Ordered: slices.Repeat([]bool{true}, rec.Components()),
+		Parted: PartitionOf(rec.Partition)}
 	var given []places.Given
 	for i := range rec.Nodes {
 		n := &rec.Nodes[i]
+		net.Names = append(net.Names, n.Name)
 		given = append(given, places.Given{Name: n.Name, Listen: n.Listen, Own: n.World.Addresses})
 	}
-	return places.New(given)
+	if rec.Peers != "" {
+		net.Names, net.Beside = append(net.Names, rec.Peers), map[string]bool{}
+		for i := range rec.Events {
+			if e := &rec.Events[i]; e.Node > len(rec.Nodes) && e.Kind == model.Listen.String() {
+				net.Beside[e.Address] = true
+			}
+		}
+	}
+	var err error
+	net.Places, err = places.New(given)
+	return net, err
 }
 
 // Partition is a partition as a file has it; nil: there is none.
@@ -177,4 +194,23 @@ func Actions(list []report.Chosen) (prefix []model.Action) {
 		prefix = append(prefix, model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
 	}
 	return prefix
+}
+
+// Now is what a program does when it is run again: its hash, how it ends, and the hash of its log.
+type Now struct{ Build, Outcome, EventLog string }
+
+// Compare tells in what the same program does something else than what is recorded; nil: in
+// nothing, or it is another program. The hash is of every event, addresses included. What others do
+// plays no part, since each node gets what is recorded that they have sent.
+func (now Now) Compare(n *report.NodeRecording) error {
+	switch {
+	case now.Build != n.Build:
+	case now.Outcome != n.Outcome:
+		return fmt.Errorf("node %s ended with %q, recorded is %q: check the nodes again", n.Name,
+			now.Outcome, n.Outcome)
+	case now.EventLog != n.EventLog:
+		return fmt.Errorf("node %s: the event log differs from the one recorded: check the nodes again",
+			n.Name)
+	}
+	return nil
 }

@@ -1,0 +1,90 @@
+// Package kept is what an exploration of several programs knows between two items of work, as it is
+// saved: with it, the exploration goes on as if it had not been interrupted.
+package kept
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// Report is what was reported of an item: if neither is said, that it is impossible.
+type Report struct {
+	Key                     string
+	IsCompleted, IsExplored bool
+	Completed               skeleton.Global
+	Explored                skeleton.Exploration
+}
+
+// Known is what is known after an item, beside what was reported.
+type Known struct {
+	Runs      int
+	Schedules map[string][]model.Action
+	Data      map[network.Event][]byte
+	Nobody    map[network.Stray]bool
+	Outcomes  []string
+	Never     string
+	Unknown   string
+	// Stuck are those of an explorer, and Signatures its known. Nothing was found.
+	Stuck map[string][]Finding
+	// Ordered are the nodes whose events are in one order; nil: all are.
+	Ordered    []bool
+	Stage      Stage
+	Signatures map[string]bool
+}
+
+// Finding is a finding that is not confirmed yet: a deadlock, or a livelock.
+type Finding struct {
+	Item    skeleton.Item
+	Outcome model.Outcome
+	Choices []model.Action
+}
+
+// State is an exploration between two items.
+type State struct {
+	Reports []Report
+	Known   Known
+}
+
+// Runs that were saved have the name that the type had then.
+func init() {
+	gob.RegisterName("github.com/tandem-mc/tandem/check/internal/nodes.Event", network.Event{})
+}
+
+// Stage is which partition is explored now, and what came of those before. Each one is explored as
+// if there were no other one: the first is none. Others begin and end when the clock has advanced
+// so and so often. What an execution does until the network heals does not depend on when that is.
+// So if no execution comes so far, there is no need to try a later time.
+type Stage struct {
+	// Parted is that partition, Links which of all partitions it is.
+	Parted *network.Partition
+	Links  int
+	// Advances is how often the clock advances at most without a partition. In a later epoch there
+	// is none to begin.
+	Advances int
+	// Counts and Traces are those of earlier stages.
+	Counts skeleton.Counts
+	Traces [][]int
+}
+
+// Encode returns what Decode takes.
+func (s State) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(s); err != nil {
+		return nil, fmt.Errorf("saving the exploration: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// Decode is the inverse of Encode.
+func Decode(data []byte) (s State, err error) {
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&s); err != nil {
+		return s, fmt.Errorf("the exploration that was saved cannot be read: %w: check the nodes from the "+
+			"beginning", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,85 @@
+package nodes
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// tell has what a node has sent be on its way: it tells others of the events of the node that they
+// do not know of. Peers react at once. Once nobody looks at that any more, they are not asked.
+func (w *walk) tell(m *member) {
+	for ; m.told < len(m.made); m.told++ {
+		e := m.made[m.told]
+		w.spread(&e)
+		if w.peers != nil && w.over == "" && !w.rests &&
+			slices.ContainsFunc(w.members, func(m *member) bool { return !m.gone }) {
+			w.hear(w.peers.Gets(&e))
+		}
+	}
+}
+
+// spread tells others of an event.
+func (w *walk) spread(e *skeleton.Event) {
+	w.events++
+	d := network.Did(e)
+	w.slow.Send(e, w.ticks)
+	for _, other := range w.members {
+		if other.node == e.Component || e.To != other.node && e.To != skeleton.Everybody {
+			continue
+		}
+		other.inbox = append(other.inbox, skeleton.Arrival{Send: *e})
+		other.news = true
+		// A close is a reset if something is there that was not read (RFC 2525, section 2.17). Peers
+		// only close to reset.
+		if d.Kind != model.Close {
+			continue
+		}
+		if w.net.IsBeside(e.Component) {
+			other.aborted[e.Name] = true
+		} else if m := w.members[e.Component]; m.connOf(d.Conn) >= 0 {
+			c := m.conns[m.connOf(d.Conn)]
+			other.aborted[e.Name] = c.arrived > c.taken
+		}
+	}
+}
+
+// hear tells the nodes what the peers have done. An error of theirs ends the walk, and the check.
+func (w *walk) hear(err error) {
+	if err != nil {
+		w.err, w.over = cmp.Or(w.err, err), cmp.Or(w.over, "the peers have failed")
+	}
+	for ; w.peers.Told < len(w.peers.Made); w.peers.Told++ {
+		w.spread(&w.peers.Made[w.peers.Told])
+	}
+}
+
+// peersAct has time pass for the peers, as all nodes wait: until the first of their timers is due,
+// or with 0 for ever. It says whether the peers have done something before that.
+func (w *walk) peersAct(first time.Duration) bool {
+	if w.peers.IsDue() {
+		w.hear(w.peers.Fires())
+		return true
+	}
+	most := time.Duration(0)
+	if first > 0 {
+		most = first - w.now
+	}
+	passed, r, err := w.peers.Waits(most)
+	switch {
+	case err != nil:
+		w.hear(err)
+		return true
+	case r == nil:
+		return false
+	case passed > 0:
+		w.advanceTo(w.now+passed, true)
+	}
+	w.peers.React(*r)
+	w.hear(nil)
+	return true
+}
