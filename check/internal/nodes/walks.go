@@ -281,6 +281,7 @@ func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err erro
 	e.lives = append(e.lives, life)
 	k, c := &t.known, m.node
 	k.Lengths[c] = max(k.Lengths[c], len(life.Prefix))
+	k.Count(c, log.RarePoints)
 	k.Inputs[c], k.Disks[c] = max(k.Inputs[c], m.input), max(k.Disks[c], m.disks)
 	switch {
 	case m.stopped:
@@ -304,6 +305,7 @@ func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err erro
 func (x *walks) schedule(node int, random *rand.Rand) sut.Schedule {
 	s := x.config.Walks.Schedule(random, x.Lengths[node])
 	s.Rounds, s.Steps, s.WantLeaks = maxRounds, x.config.Depth, x.config.Leaks
+	s.Rare = x.Known.RareEvents(random, node)
 	return s
 }
 

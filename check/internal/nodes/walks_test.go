@@ -358,3 +358,27 @@ func compareWalks(t *testing.T, from partedState, config Config) {
 		t.Errorf("walks find %d of %d", found, all)
 	}
 }
+
+// TestWalksHaveFaults: also in executions at random, the network fails as often as it may, and the
+// same happens in the replay.
+func TestWalksHaveFaults(t *testing.T) {
+	list := exampleNodes(t, "counter", "server 127.0.0.1:7100", "client")
+	list[1].Args = []string{"fixed"}
+	const what = "a fault of the network"
+	for _, kind := range []string{"reset", "end"} {
+		c := Config{Nodes: list, Executions: 2000, Walks: &pick.Walks{Seed: 1, Picks: allPicks}}
+		c.Worker.Environment = sut.Environment{Faults: 1, FaultKinds: []string{kind}}
+		r, err := Run(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := r.Violation()
+		if v == nil || v.Recording == nil || !strings.Contains(strings.Join(whats(v.Events), "\n"), what) {
+			t.Fatalf("%s: %v after %d executions, %s: %+v", kind, r.Verdict, r.Runs, r.Reason, v)
+		}
+		again, err := Replay(t.Context(), programsOf(list), throughFile(t, v.Recording), *replays)
+		if err != nil || again.Violation == nil {
+			t.Errorf("%s: %+v, %v", kind, again, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // Known is what walks have come to, of which later ones make their choices.
@@ -13,32 +14,78 @@ type Known struct {
 	Lengths []int
 	// Inputs are the most inputs of each node, and Disks the most of those about its disk.
 	Inputs, Disks []int
-	Ticks         int // how often the clock has advanced, at most
-	Events        int // how many there were in a walk, at most
+	// Rare is, of each node, at how many points at most rare events of each kind could happen, such
+	// as faults of the network.
+	Rare   [][]int
+	Ticks  int // how often the clock has advanced, at most
+	Events int // how many there were in a walk, at most
 }
 
 // NewKnown is what is known of so many nodes before the first walk.
 func NewKnown(nodes int) Known {
-	return Known{Lengths: make([]int, nodes), Inputs: make([]int, nodes), Disks: make([]int, nodes)}
+	k := Known{Lengths: make([]int, nodes), Inputs: make([]int, nodes), Disks: make([]int, nodes)}
+	for range nodes {
+		k.Rare = append(k.Rare, make([]int, sut.RareKinds))
+	}
+	return k
 }
 
 // IsOf says whether it is of so many nodes.
 func (k *Known) IsOf(nodes int) bool {
-	return len(k.Lengths) == nodes && len(k.Inputs) == nodes && len(k.Disks) == nodes
+	return len(k.Lengths) == nodes && len(k.Inputs) == nodes && len(k.Disks) == nodes &&
+		len(k.Rare) == nodes && !slices.ContainsFunc(k.Rare, func(points []int) bool {
+		return len(points) != int(sut.RareKinds)
+	})
 }
 
 // With is what is known of both, of equally many nodes.
 func (k *Known) With(other *Known) Known {
-	most := func(a, b []int) []int {
-		all := slices.Clone(a)
-		for i := range all {
-			all[i] = max(all[i], b[i])
-		}
-		return all
-	}
-	return Known{Lengths: most(k.Lengths, other.Lengths), Inputs: most(k.Inputs, other.Inputs),
+	both := Known{Lengths: most(k.Lengths, other.Lengths), Inputs: most(k.Inputs, other.Inputs),
 		Disks: most(k.Disks, other.Disks), Ticks: max(k.Ticks, other.Ticks),
 		Events: max(k.Events, other.Events)}
+	for node := range k.Rare {
+		both.Rare = append(both.Rare, most(k.Rare[node], other.Rare[node]))
+	}
+	return both
+}
+
+// most has the greater one of each two numbers.
+func most(a, b []int) []int {
+	all := slices.Clone(a)
+	for i := range all {
+		all[i] = max(all[i], b[i])
+	}
+	return all
+}
+
+// Count notes at how many points of a node rare events could happen.
+func (k *Known) Count(node int, points [sut.RareKinds]int) {
+	k.Rare[node] = most(k.Rare[node], points[:])
+}
+
+// RareEvents chooses which rare events a node has: none, or some of one kind or several, at points
+// that walks have come to. They happen nowhere else. If each point had the same chance instead, a
+// long execution would never get to its end undisturbed.
+func (k *Known) RareEvents(random *rand.Rand, node int) (list []sut.Rare) {
+	var kinds []int
+	for kind, points := range k.Rare[node] {
+		if points > 0 {
+			kinds = append(kinds, kind)
+		}
+	}
+	if len(kinds) == 0 || random.IntN(3) == 0 { // without any, a seed gives the same walk as ever
+		return nil
+	}
+	first := kinds[random.IntN(len(kinds))]
+	for _, kind := range kinds {
+		if kind != first && random.IntN(2) == 0 {
+			continue
+		}
+		for range 1 << random.IntN(3) {
+			list = append(list, sut.Rare{Kind: sut.RareKind(kind), At: 1 + random.IntN(k.Rare[node][kind])})
+		}
+	}
+	return list
 }
 
 // Cut is a partition that is still to come: after so many events of all nodes. So it is more likely
