@@ -125,7 +125,7 @@ func printNodesSearch(p *printer.Printer, run report.Run) {
 				printReduction(p, run)
 			}
 		}
-		if run.Beside != "" {
+		if n.CacheHits+n.CacheMisses > 0 {
 			printPeers(p, n)
 		}
 	}
