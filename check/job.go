@@ -121,7 +121,8 @@ const maxSurveys = 3
 // its own in another execution, so that the port is known, too. An execution that fails is none the
 // worse: a program without peers may fail. The job is not to be run besides.
 func (j *Job) Survey(ctx context.Context, listener Listener) (d configs.Draft, err error) {
-	program, clean, err := scratch.BuildTold(ctx, j.buildOptions(), listener.Say, "building "+j.options.Package)
+	doing := "building " + j.options.Package
+	program, clean, err := scratch.BuildTold(ctx, j.buildOptions(), listener.Say, doing)
 	if err != nil {
 		return d, err
 	}

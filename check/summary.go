@@ -45,6 +45,7 @@ func Summary(o Options, result *Result) report.Run {
 
 // peerCounts says what the peers were asked, and how often they were saved and taken back.
 func peerCounts(o Options, result *Result) report.Counts {
+	// The way is the daemon's choice, if there was one.
 	c, method := result.Counts, ""
 	if o.Client != nil {
 		method, _ = o.Client.Quiescence()
@@ -55,8 +56,9 @@ func peerCounts(o Options, result *Result) report.Counts {
 		Waits:          c.Waits, Cuts: c.Cuts, CutTime: c.CutTime, Quiescence: method,
 		CheckpointCounts: report.CheckpointCounts{
 			Checkpoints: c.Checkpoints, InMemory: c.InMemory, Refusal: result.Refusal,
-			Unstored: c.Unstored, WhyUnstored: result.Unstored, Skipped: c.Skipped, WhySkipped: result.Skipped,
-			MadeRoom: c.MadeRoom, Room: cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes),
+			Unstored: c.Unstored, WhyUnstored: result.Unstored, Skipped: c.Skipped,
+			WhySkipped: result.Skipped, MadeRoom: c.MadeRoom,
+			Room:   cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes),
 			Killed: c.Killed, WhyKilled: result.WhyKilled, Disturbed: c.Disturbed,
 			Restores: c.Restores, Replayed: c.Replayed,
 		},

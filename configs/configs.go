@@ -408,3 +408,22 @@ func readFile(name string, limit int64) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// NodesRefuse is the error of a configuration that has more than several programs can have yet. To
+// ignore a part of it would give a verdict about something else.
+func NodesRefuse(c Config) error {
+	for _, part := range []struct {
+		key   string
+		given bool
+	}{
+		{"args", len(c.Args) > 0},
+		{"early_timers", c.World.EarlyTimers > 0}, {"peer_timers", c.World.PeerTimers > 0},
+		{"bounds.preemptions", c.Bounds.Preemptions != nil},
+		{"scope " + c.Scope, c.Group != nil && c.Scope != Scopes[0]},
+	} {
+		if part.given {
+			return fmt.Errorf("%s cannot be used together with nodes: leave one of them out", part.key)
+		}
+	}
+	return besideRefused(c.Group)
+}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/proxy"
 )
 
@@ -117,26 +118,14 @@ func agreeProblems(agree []string, nodes int) (wrong list) {
 	return wrong
 }
 
-// NodesRefuse is the error of a configuration that has more than several programs can have yet. To
-// ignore a part of it would give a verdict about something else.
-func NodesRefuse(c Config) error {
-	for _, part := range []struct {
-		key   string
-		given bool
-	}{
-		{"args", len(c.Args) > 0},
-		{"early_timers", c.World.EarlyTimers > 0}, {"peer_timers", c.World.PeerTimers > 0},
-		{"bounds.preemptions", c.Bounds.Preemptions != nil},
-		{"scope " + c.Scope, c.Group != nil && c.Scope != Scopes[0]},
-	} {
-		if part.given {
-			return fmt.Errorf("%s cannot be used together with nodes: leave one of them out", part.key)
-		}
-	}
-	if c.Group == nil {
+// besideRefused is the error of peers that cannot be beside nodes yet. Clients would have to be
+// started when a node listens, and there is no name for their connections. Of datagrams it is not
+// known whose they are.
+func besideRefused(group *peers.Group) error {
+	if group == nil {
 		return nil
 	}
-	for _, p := range c.Group.Peers {
+	for _, p := range group.Peers {
 		if p.IsClient() {
 			return fmt.Errorf("peer %s is a client, and beside nodes only servers can be peers: leave it "+
 				"out, or make a node of it", p.Name)
@@ -144,8 +133,8 @@ func NodesRefuse(c Config) error {
 		addresses, _ := p.Addresses() // they were validated
 		for _, at := range addresses {
 			if at.Network.KeepsBounds() {
-				return fmt.Errorf("peer %s listens at %s, and beside nodes only streams are possible, of TCP "+
-					"or Unix sockets: leave it out", p.Name, at)
+				return fmt.Errorf("peer %s listens at %s, and beside nodes only streams are possible, of "+
+					"TCP or Unix sockets: leave it out", p.Name, at)
 			}
 		}
 	}
@@ -154,15 +143,16 @@ func NodesRefuse(c Config) error {
 
 // besideProblems says what is wrong with nodes that have peers beside them: whom a name means, and
 // who is at an address.
-func (c Config) besideProblems() (wrong list) {
-	if c.Group == nil {
+func besideProblems(nodes []Node, group *peers.Group) (wrong list) {
+	if group == nil {
 		return nil
 	}
-	for i, n := range c.Nodes {
-		for _, p := range c.Group.Peers {
+	for i, n := range nodes {
+		for _, p := range group.Peers {
+			// Steps and lanes of a report have one name, of a node or of a peer.
 			if p.Name == n.Name {
-				wrong.add(fmt.Sprintf("nodes[%d].name", i), "peer %s has the same name: give the node another "+
-					"one", p.Name)
+				wrong.add(fmt.Sprintf("nodes[%d].name", i), "peer %s has the same name: give the node "+
+					"another one", p.Name)
 			}
 			addresses, _ := p.Addresses() // what is wrong with them is told of the peer
 			for _, at := range addresses {
@@ -174,7 +164,7 @@ func (c Config) besideProblems() (wrong list) {
 				}
 			}
 		}
-		if n.Name == "peers" && len(c.Group.Peers) > 1 {
+		if n.Name == "peers" && len(group.Peers) > 1 {
 			wrong.add(fmt.Sprintf("nodes[%d].name", i), "all peers together have this name: give the node "+
 				"another one")
 		}
@@ -186,6 +176,9 @@ func (c Config) besideProblems() (wrong list) {
 // Those of loopback are shared. Peers have no other ones.
 func overlap(node string, peer proxy.Address) bool {
 	at, err := netip.ParseAddrPort(node)
-	return err == nil && peer.Network == proxy.TCP && at.Addr().IsLoopback() && at.Port() == peer.At.Port() &&
-		(at.Addr() == peer.At.Addr() || peer.At.Addr().IsUnspecified())
+	if err != nil || peer.Network != proxy.TCP || !at.Addr().IsLoopback() {
+		return false
+	}
+	// A peer at all addresses is at each of them.
+	return at.Port() == peer.At.Port() && (at.Addr() == peer.At.Addr() || peer.At.Addr().IsUnspecified())
 }

@@ -219,7 +219,8 @@ func TestBeside(t *testing.T) {
 func TestPeerDies(t *testing.T) {
 	c := besideNodes(t, 3)
 	c.Walks = &pick.Walks{Seed: 1, Picks: allPicks}
-	if r, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "peer store died at number") {
+	r, err := Run(t.Context(), c)
+	if err == nil || !strings.Contains(err.Error(), "peer store died at number") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -16,6 +16,7 @@ func (w *walk) tell(m *member) {
 	for ; m.told < len(m.made); m.told++ {
 		e := m.made[m.told]
 		w.spread(&e)
+		// The last node that ends has nobody left who would notice.
 		if w.peers != nil && w.over == "" && !w.rests &&
 			slices.ContainsFunc(w.members, func(m *member) bool { return !m.gone }) {
 			w.hear(w.peers.Gets(&e))
@@ -34,8 +35,8 @@ func (w *walk) spread(e *skeleton.Event) {
 		}
 		other.inbox = append(other.inbox, skeleton.Arrival{Send: *e})
 		other.news = true
-		// A close is a reset if something is there that was not read (RFC 2525, section 2.17). Peers
-		// only close to reset.
+		// A close is a reset if something is there that was not read (RFC 2525, section 2.17).
+		// Peers only close to reset.
 		if d.Kind != model.Close {
 			continue
 		}
@@ -61,6 +62,7 @@ func (w *walk) hear(err error) {
 // peersAct has time pass for the peers, as all nodes wait: until the first of their timers is due,
 // or with 0 for ever. It says whether the peers have done something before that.
 func (w *walk) peersAct(first time.Duration) bool {
+	// It was due at the time that has come last, and no node has waited for longer.
 	if w.peers.IsDue() {
 		w.hear(w.peers.Fires())
 		return true
@@ -76,7 +78,7 @@ func (w *walk) peersAct(first time.Duration) bool {
 		return true
 	case r == nil:
 		return false
-	case passed > 0:
+	case passed > 0: // for all nodes, so their own timers fire then that are due as soon
 		w.advanceTo(w.now+passed, true)
 	}
 	w.peers.React(*r)

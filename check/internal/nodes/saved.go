@@ -31,7 +31,8 @@ func (x *explorer) encode() ([]byte, error) {
 	}
 	for key, list := range x.stuck {
 		for _, f := range list {
-			k.Stuck[key] = append(k.Stuck[key], kept.Finding{Item: f.item, Outcome: f.outcome, Choices: f.choices})
+			k.Stuck[key] = append(k.Stuck[key], kept.Finding{Item: f.item, Outcome: f.outcome,
+				Choices: f.choices})
 		}
 	}
 	return kept.State{Reports: x.reports, Known: k}.Encode()

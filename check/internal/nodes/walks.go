@@ -62,7 +62,7 @@ func (x *walks) explore() error {
 	}
 	if g := x.config.Peers; g != nil {
 		for range x.crews {
-			x.peers = append(x.peers, g.New())
+			x.peers = append(x.peers, g.New()) // which starts nobody yet
 		}
 		defer func() { x.notes = g.Undialled(x.Dialled) }()
 	}

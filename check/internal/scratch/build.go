@@ -63,8 +63,8 @@ func buildWith(ctx context.Context, toolchain *sut.Toolchain, o sut.BuildOptions
 	return p, clean, err
 }
 
-// BuildMatching builds the program of one of several nodes. A pattern that matches no package of it may be meant for
-// another node. So it is built without those, and they are returned.
+// BuildMatching builds the program of one of several nodes. A pattern that matches no package of it
+// may be meant for another node. So it is built without those, and they are returned.
 func BuildMatching(ctx context.Context, o sut.BuildOptions, say func(format string, a ...any)) (
 	p *sut.Program, remove func(), missed []string, err error) {
 	doing := "building " + o.Package

@@ -22,7 +22,8 @@ func TestFirstBuild(t *testing.T) {
 			cancel() // the minute is left out
 		}
 	}
-	_, _, err := BuildTold(ctx, sut.BuildOptions{Dir: ".", Package: "../../../examples/gallery"}, say, "building x")
+	o := sut.BuildOptions{Dir: ".", Package: "../../../examples/gallery"}
+	_, _, err := BuildTold(ctx, o, say, "building x")
 	if err == nil || len(told) != 2 || told[0] != "building x" ||
 		!strings.HasPrefix(told[1], "this is the first check with go1.") {
 		t.Errorf("%q, %v", told, err)

@@ -82,8 +82,8 @@ func (g *Group) Undialled(dialled map[string]bool) (list []string) {
 	return list
 }
 
-// Component is the peers in one execution. Its events are in one order. Only whoever has its turn in
-// the walk uses it.
+// Component is the peers in one execution. Its events are in one order. Only the node that has its
+// turn in the walk uses it.
 type Component struct {
 	// Made are its events so far, and Told how many of them the nodes know of.
 	Made []skeleton.Event
@@ -149,6 +149,8 @@ func (c *Component) Connects(in model.Input) (err error) {
 	listens, known := c.doors[in.Addr]
 	refused := c.connected.Refused != 0
 	c.doors[in.Addr] = !refused
+	// The addresses at which peers listen come into the walk when a node dials them: a peer may be
+	// at all addresses, and nobody lists those.
 	if !known {
 		c.make(network.Event{Kind: model.Listen, Address: in.Addr}, skeleton.Nobody, nil)
 	}
@@ -167,6 +169,7 @@ func (c *Component) Gets(e *skeleton.Event) error {
 	if e.To != c.node {
 		return nil
 	}
+	// The peers have reacted to the connect already. Now it is known who has made it.
 	if d.Kind == model.Connect {
 		k := &conn{number: c.connected.Conn, owner: e.Component}
 		c.conns[d.Conn], c.names[k.number] = k, d.Conn
@@ -181,7 +184,8 @@ func (c *Component) Gets(e *skeleton.Event) error {
 	if err != nil {
 		return err
 	}
-	// What a peer does not take any more resets the connection.
+	// What a peer does not take any more resets the connection. Else it takes all: how much it has
+	// really read by then nobody can tell, and nothing depends on it.
 	breaks := slices.ContainsFunc(a.Deliveries, func(r model.Delivery) bool {
 		return r.Conn == k.number && r.End == model.Reset
 	})
@@ -212,9 +216,11 @@ func (c *Component) React(r model.Reaction) {
 		if !known || k.closed || k.broken {
 			continue
 		}
+		// Data come before the end of the stream that comes with them.
 		if len(d.Data) > 0 {
 			c.send(model.Send, k, d)
 		}
+		// A stream that has ended may still be reset, by what is sent after that.
 		if k.broken = d.End == model.Reset; k.broken {
 			c.send(model.Close, k, model.Delivery{Conn: d.Conn})
 		} else if d.End == model.EOF && !k.shut {

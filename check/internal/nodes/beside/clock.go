@@ -18,6 +18,7 @@ func (c *Component) Waits(most time.Duration) (passed time.Duration, r *model.Re
 		return 0, nil, nil
 	}
 	in := model.Input{Kind: model.Pass}
+	// The least times have a meaning of their own: see model.Input.
 	if most > 0 {
 		in.Most = max(most, model.Once+1)
 	}

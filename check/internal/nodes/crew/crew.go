@@ -37,6 +37,7 @@ func (p *Peers) Beside(group *peers.Group) *beside.Group {
 		addresses, _ := one.Addresses()
 		g.Peers = append(g.Peers, beside.Peer{Name: one.Name, Listens: addresses})
 	}
+	// A driver starts no processes before it is asked something.
 	g.New = func() beside.Answers {
 		a := &answers{driver: p.Driver()}
 		a.Session = a.driver.NewSession(&a.counts)
@@ -46,8 +47,8 @@ func (p *Peers) Beside(group *peers.Group) *beside.Group {
 	return g
 }
 
-// Asked is how much all of them were asked, and what is known of the peers of one crew: all have the
-// same.
+// Asked is how much all of them were asked, and what is known of the peers of one crew. All crews
+// have the same peers.
 func (p *Peers) Asked() (counts driver.Counts, known driver.Report) {
 	for _, a := range p.crews {
 		counts.Add(a.counts)

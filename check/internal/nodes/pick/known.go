@@ -76,11 +76,13 @@ func (k *Known) RareEvents(random *rand.Rand, node int) (list []sut.Rare) {
 	if len(kinds) == 0 || random.IntN(3) == 0 { // without any, a seed gives the same walk as ever
 		return nil
 	}
+	// One kind is there in any case, so that none of them is rare where there are many.
 	first := kinds[random.IntN(len(kinds))]
 	for _, kind := range kinds {
 		if kind != first && random.IntN(2) == 0 {
 			continue
 		}
+		// An execution with many faults seldom gets far.
 		for range 1 << random.IntN(3) {
 			list = append(list, sut.Rare{Kind: sut.RareKind(kind), At: 1 + random.IntN(k.Rare[node][kind])})
 		}
