@@ -13,6 +13,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/nodes"
 	"github.com/tandem-mc/tandem/check/internal/nodes/crew"
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/check/internal/scratch"
@@ -168,11 +169,8 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		}
 	}
 	cwd, err := os.Getwd()
-	if err != nil {
-		return config, clean, err
-	}
-	from, err := filepath.Abs(dir)
-	if err != nil {
+	from, other := filepath.Abs(dir)
+	if err = errors.Join(err, other); err != nil {
 		return config, clean, err
 	}
 	// The rest of the environment is the same for all nodes. They all run in the directory in which
@@ -182,7 +180,11 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		Crews: usefulWorkers(c), Crashes: c.Crashing(), CrashLimit: c.CrashLimit, Slow: c.Slow,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	asked := pick.Asked{Delays: c.Bounds.Delays, Faults: len(c.Crashes)+c.Slow > 0, Workers: c.Workers}
-	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {
+	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err == nil {
+		config.Datagrams, config.DatagramLimit, err = datagram.Faults(&config.Worker.Environment,
+			config.Walks == nil)
+	}
+	if err != nil {
 		return config, clean, err
 	}
 	if c.Group != nil && config.Walks == nil {

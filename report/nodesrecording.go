@@ -97,8 +97,10 @@ type NodeEvent struct {
 	Conn string `json:"conn,omitempty"` // the same at both ends
 	// Address is that of a connect, a listen, and the close of a listener; of a publish, the name.
 	Address string `json:"addr,omitempty"`
-	// At is, of a connect, where the program has put its end; empty: nowhere.
+	// At is, of a connect, where the program has put its end; empty: nowhere. Of a datagram that is
+	// sent it is where that comes from, and Fate is one of NodeEventFates; empty: it arrives.
 	At   string `json:"at,omitempty"`
+	Fate string `json:"fate,omitempty"`
 	Data []byte `json:"data,omitempty"` // that is sent, or published
 	// Taken is how many bytes of the connection were read by then. With End a receive has found the
 	// end of the stream instead, and a reset comes after that.
@@ -130,6 +132,10 @@ type NodeEvent struct {
 // NodeEventKinds are the kinds of events. Names are part of the format.
 var NodeEventKinds = []string{"connect", "listen", "accept", "send", "receive", "shutdown", "close", "reset",
 	"pass", "crash", "restart", "publish"}
+
+// NodeEventFates are what becomes of datagrams. A copy is one that the network makes of the one
+// before. Names are part of the format.
+var NodeEventFates = []string{"lost", "late", "copy", "parted", "refused"}
 
 // versionNodes is the format of recordings of several programs.
 const versionNodes = 3
@@ -389,8 +395,14 @@ func (r *NodesRecording) validateEvent(i int) error {
 		return fmt.Errorf("%s to node %d, which loses %d changes: nobody receives it, and only a crash "+
 			"loses some", e.Kind, e.To, e.Lost)
 	}
-	if e.At != "" && e.Kind != "connect" {
-		return fmt.Errorf("%s from %.64q: only a connect is from somewhere", e.Kind, e.At)
+	if e.At != "" && e.Kind != "connect" && (e.Kind != "send" || e.Address == "") {
+		return fmt.Errorf("%s from %.64q: only a connect or a datagram is from somewhere", e.Kind, e.At)
+	}
+	arrives := e.Fate == "" || e.Fate == "late" || e.Fate == "copy"
+	if e.Fate != "" && (!slices.Contains(NodeEventFates, e.Fate) || e.At == "" || e.Kind != "send") ||
+		!arrives && e.To > 0 {
+		return fmt.Errorf("%s to node %d, which is %.64q: only a datagram is one of %q, and who gets it",
+			e.Kind, e.To, e.Fate, NodeEventFates)
 	}
 	if e.Failed && e.Kind != "close" && e.Kind != "connect" {
 		return fmt.Errorf("%s that the network does: only a close or a connect can be that", e.Kind)

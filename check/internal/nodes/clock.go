@@ -152,7 +152,8 @@ func (n *environment) waiting(log *sut.Log) bool {
 	accepts, exits := false, false
 	for i := range log.Events {
 		e := &log.Events[i]
-		accepts = accepts || e.Kind == sut.Pending && e.Operation == sut.Accept
+		accepts = accepts || e.Kind == sut.Pending && (e.Operation == sut.Accept ||
+			e.Operation == sut.SocketRead) // it waits for datagrams
 		exits = exits || e.Kind == sut.Stepped && e.Operation == sut.Exit
 	}
 	return log.Outcome == sut.Completed && accepts && !exits
@@ -182,6 +183,7 @@ func (n *environment) exit() {
 			n.give(model.Input{Kind: model.Close, Conn: i})
 		}
 	}
+	n.datagrams.Exit()
 }
 
 // complete runs nodes in turns, each as far as it comes with what has arrived, until nobody goes
@@ -329,4 +331,18 @@ func (n *environment) passes(tick network.Event) {
 	n.ticks++
 	n.make(skeleton.Event{Label: tick, To: skeleton.Nobody, Tick: n.ticks})
 	n.now = tick.Time
+}
+
+// number has an answer name connections as the program does.
+func (n *environment) number(a *model.Answer) {
+	for i := range a.Opened {
+		a.Ends = append(a.Ends, n.conns[a.First+i].ends)
+	}
+	a.Conn, a.First = a.Conn-n.base, a.First-n.base
+	for i := range a.Deliveries {
+		a.Deliveries[i].Conn -= n.base
+	}
+	for i := range a.Opened {
+		a.Opened[i] -= n.base
+	}
 }

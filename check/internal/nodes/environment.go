@@ -6,6 +6,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
@@ -41,7 +42,8 @@ type environment struct {
 	baton *baton.Baton
 	// pace says when arrivals and resets come; nil: as soon as they can and the script has them.
 	pace pace.Pace
-	err  error
+	// datagrams are its datagram sockets. Each has a place in conns, where it is closed.
+	datagrams datagram.Sockets
 	// said is, in a walk, what all nodes have published; nil: the script says what is wrong.
 	said *agreed.Said
 }
@@ -51,6 +53,7 @@ func newEnvironment(net *network.Nodes, node int, script []skeleton.Event, arriv
 ) *environment {
 	n := &environment{net: net, arrivals: arrivals, done: make([]bool, len(arrivals)),
 		track: newTrack(node, script, net.Ordered[node])}
+	n.datagrams = datagram.Sockets{Net: net, Node: node, Carrier: datagram.NotExplored{Net: net}}
 	n.hold = network.HoldOf(net, node, script, arrivals)
 	for i := range arrivals {
 		n.done[i] = network.IsDoor(&arrivals[i].Send) // it is found out, and does not arrive
@@ -71,26 +74,18 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 	return a, err
 }
 
-// number has an answer name connections as the program does.
-func (n *environment) number(a *model.Answer) {
-	for i := range a.Opened {
-		a.Ends = append(a.Ends, n.conns[a.First+i].ends)
-	}
-	a.Conn, a.First = a.Conn-n.base, a.First-n.base
-	for i := range a.Deliveries {
-		a.Deliveries[i].Conn -= n.base
-	}
-	for i := range a.Opened {
-		a.Opened[i] -= n.base
-	}
-}
-
 // answer is the answer to an input, with connections numbered over all lives of the node.
 func (n *environment) answer(in model.Input) (model.Answer, error) {
 	a := model.Answer{Conn: in.Conn}
 	n.input++
 	from, was := len(n.made), wanted(n)
-	switch in.Kind {
+	kind := in.Kind
+	if next := len(n.conns); n.datagrams.Answer(in, next, &a) {
+		if kind = 0; in.Kind == model.Connect {
+			n.open(&conn{id: in.Addr, closed: true, accepted: true})
+		}
+	}
+	switch kind {
 	case model.Listen:
 		e := skeleton.Event{Label: network.Event{Kind: model.Listen, Address: in.Addr}, To: skeleton.Nobody}
 		c := &conn{address: in.Addr}
@@ -134,13 +129,13 @@ func (n *environment) answer(in model.Input) (model.Answer, error) {
 		if n.ordered {
 			a.Touched = touches(n, from, was)
 		}
-		return a, n.err
+		return a, n.datagrams.Err
 	}
 	// Connections that arrive now have the next numbers.
 	a.First = len(n.conns)
 	n.deliver(&a.Reaction)
 	a.Clients, a.Touched = n.clients(), touches(n, from, was)
-	return a, n.err
+	return a, n.datagrams.Err
 }
 
 // connect makes a connect that is done now, and returns the number of the connection. It says
@@ -304,8 +299,12 @@ func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
 		return false
 	}
 	sent := network.Did(&a.Send)
-	if sent.Kind == model.Connect {
+	switch {
+	case sent.Kind == model.Connect:
 		return n.opened(a, r)
+	case network.IsDatagram(&a.Send):
+		n.datagrams.Arrive(&a.Send, r)
+		return true
 	}
 	at := n.connOf(sent.Conn)
 	if at < 0 || !takesNext(n, a) || !n.first(a) || network.NeverEnds(n.net, n.made, a) {

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/found"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
@@ -235,6 +236,10 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 			return nil, err
 		}
 		return nil, fmt.Errorf("node %s: %w", x.net.Names[node], err)
+	}
+	if n.datagrams.NotExplored {
+		x.unknown = fmt.Sprintf("node %s: %v", x.net.Names[node], datagram.ErrNotExplored)
+		return nil, errEnough
 	}
 	switch log.Outcome {
 	case sut.Refused:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -28,7 +29,9 @@ func (w *walk) tell(m *member) {
 func (w *walk) spread(e *skeleton.Event) {
 	w.events++
 	d := network.Did(e)
-	w.slow.Send(e, w.ticks)
+	if w.slow.Send(e, w.ticks); d.Fate == datagram.Late {
+		w.slow.Hold(e, w.ticks, w.random)
+	}
 	for _, other := range w.members {
 		if other.node == e.Component || e.To != other.node && e.To != skeleton.Everybody {
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
@@ -73,6 +74,9 @@ func (p *player) environment(node int, b *baton.Baton) *environment {
 	n := newEnvironment(net, node, p.global[node].Events, arrivals)
 	if p.timing != nil {
 		n.pace = pace.Replayed(p.timing[node])
+		n.datagrams.Make = n.make
+		n.datagrams.Carrier = datagram.Recorded{Net: net, Script: n.script,
+			Made: func() int { return len(n.made) }}
 		// What a node does in a walk is all that it has done by then, however soon that ends.
 		n.hold.Connects = network.CountConnects(net, node, p.global[node].Events)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
@@ -40,6 +41,7 @@ type walk struct {
 	cut    bool
 	parted time.Duration
 	slow   *slow.Spells
+	air    *datagram.Air
 	// rests: nobody can go on any more, so each node is told to end. over is why the walk ends
 	// before that; empty: it does not.
 	rests bool
@@ -84,12 +86,18 @@ const longestParted = 30 * time.Second
 func newWalk(net *network.Nodes, agree agreed.Names, random *rand.Rand) *walk {
 	said := agreed.New(agree)
 	w := &walk{net: net, random: random, slow: slow.New(nil), stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
+	air := &datagram.Air{Net: net, Weather: datagram.NewWeather(nil)}
+	air.IsUp = func(node int) bool { return !w.members[node].gone && !w.members[node].down }
+	air.IsParted = func(from, to int) bool { return net.Parts(from, to) && w.ticks < net.Parted.Until }
+	w.air = air
 	for c := range net.Programs() {
 		n := newEnvironment(net, c, nil, nil)
 		n.goesOn, n.said = true, said
 		m := &member{environment: n, walk: w, turn: make(chan struct{}, 1),
 			aborted: map[skeleton.Name]bool{}, timing: pace.Timing{}}
 		n.pace = m
+		n.datagrams.Carrier, n.datagrams.Make = air.From(c), n.make
+		air.Sockets = append(air.Sockets, &n.datagrams)
 		w.members = append(w.members, m)
 	}
 	return w
@@ -422,6 +430,7 @@ func (m *member) note(before int) {
 		// A close that aborts does not come: the reset does.
 		if name := m.arrivals[i].Send.Name; m.done[i] && m.timing[name] == 0 && !m.aborted[name] {
 			m.timing[name] = m.moment() - before
+			m.walk.slow.Come(&m.arrivals[i].Send)
 		}
 	}
 	for i := m.told; i < len(m.made); i++ {
@@ -431,9 +440,11 @@ func (m *member) note(before int) {
 	}
 }
 
-// Comes implements pace.Pace. A close that aborts comes as a reset.
+// Comes implements pace.Pace. A close that aborts comes as a reset. Nobody sends a datagram again:
+// one that has not come when the network is parted is under way behind that.
 func (m *member) Comes(i int, sent skeleton.Name, _ int) bool {
-	return !m.aborted[sent] && !m.walk.slow.Holds(sent, m.ticks) && m.isLetThrough(i)
+	return !m.aborted[sent] && !m.walk.slow.Holds(sent, m.ticks) &&
+		(network.IsDatagram(&m.arrivals[i].Send) || m.isLetThrough(i))
 }
 
 // Breaks implements pace.Pace: the member has the resets come.

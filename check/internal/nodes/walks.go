@@ -177,6 +177,7 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 	w := newWalk(&net, x.config.Agree, random)
 	w.cutAt = x.Known.Cut(random, x.config.Partitions)
 	w.slow = slow.New(x.Known.Spells(random, x.config.Slow))
+	w.air.Weather = x.Known.Weather(random, x.config.Datagrams, x.config.DatagramLimit)
 	t := &taken{walk: w, ends: make([]ended, len(w.members)), workers: x.crews[crew],
 		known: pick.NewKnown(len(w.members))}
 	if x.peers != nil {
@@ -206,7 +207,7 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 	if w.ticks == maxWalkTicks {
 		t.wasCut = cmp.Or(t.wasCut, w.over)
 	}
-	t.known.Ticks, t.known.Events = w.ticks, w.events
+	t.known.Ticks, t.known.Events, t.known.Datagrams = w.ticks, w.events, w.air.Weather.Sent()
 	if t.err == nil {
 		t.global = make(skeleton.Global, len(t.members))
 	}

@@ -69,6 +69,10 @@ type Config struct {
 	// Slow is how often a connection is slow in a walk, at most, in one direction. Only walks have
 	// such connections.
 	Slow int
+	// Datagrams are the faults of datagrams in a walk, by their names among those of the network,
+	// of which there are DatagramLimit at most. Only walks have such faults.
+	Datagrams     []string
+	DatagramLimit int
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 	// Peers are real peers that nodes can connect to; nil: there are none. Only walks have some.

@@ -43,7 +43,9 @@ type Event struct {
 	// Violates says, of a Publish, what is wrong with it; empty: nothing.
 	Violates string
 	// From is, of a Connect, where the program has put its end of the connection; empty: nowhere.
-	From string
+	// Of a Send of a datagram, which has an Address, it is where that comes from, and Fate what has
+	// become of it: one of the words of package datagram; empty: it arrives.
+	From, Fate string
 	// Time is, of a Pass, what the common clock shows then. Own says that a timer of the node is
 	// due.
 	Time time.Duration
@@ -61,7 +63,7 @@ func (e Event) Key() string {
 		key += fmt.Sprint(" loses ", e.Lost)
 	}
 	if e.From != "" {
-		key += " from " + e.From
+		key += " from " + e.From + " " + e.Fate
 	}
 	if e.Violates != "" {
 		key += fmt.Sprintf(" violates %q", e.Violates)
@@ -71,6 +73,12 @@ func (e Event) Key() string {
 
 // Did is what an event of a node is.
 func Did(e *skeleton.Event) Event { return e.Label.(Event) }
+
+// IsDatagram says whether an event is a datagram that is sent.
+func IsDatagram(e *skeleton.Event) bool {
+	d := Did(e)
+	return d.Kind == model.Send && d.Address != ""
+}
 
 // Nodes is what nodes know of each other.
 type Nodes struct {

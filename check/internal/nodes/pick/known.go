@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -19,6 +20,8 @@ type Known struct {
 	Rare   [][]int
 	Ticks  int // how often the clock has advanced, at most
 	Events int // how many there were in a walk, at most
+	// Datagrams is how many nodes have sent to each other in a walk, at most.
+	Datagrams int
 }
 
 // NewKnown is what is known of so many nodes before the first walk.
@@ -42,7 +45,7 @@ func (k *Known) IsOf(nodes int) bool {
 func (k *Known) With(other *Known) Known {
 	both := Known{Lengths: most(k.Lengths, other.Lengths), Inputs: most(k.Inputs, other.Inputs),
 		Disks: most(k.Disks, other.Disks), Ticks: max(k.Ticks, other.Ticks),
-		Events: max(k.Events, other.Events)}
+		Events: max(k.Events, other.Events), Datagrams: max(k.Datagrams, other.Datagrams)}
 	for node := range k.Rare {
 		both.Rare = append(both.Rare, most(k.Rare[node], other.Rare[node]))
 	}
@@ -117,6 +120,20 @@ func (k *Known) Spells(random *rand.Rand, limit int) (list []slow.Spell) {
 			Length: 1 + random.IntN(1+random.IntN(k.Ticks+1))})
 	}
 	return list
+}
+
+// Weather chooses what becomes of datagrams, up to so many times, by the kinds of faults. Few
+// faults are better than many: what is sent again is found to be there.
+func (k *Known) Weather(random *rand.Rand, kinds []string, limit int) *datagram.Weather {
+	var list []datagram.Fault
+	if limit == 0 || len(kinds) == 0 {
+		return datagram.NewWeather(nil) // a seed gives the same walk as without
+	}
+	for range random.IntN(limit + 1) {
+		list = append(list, datagram.Fault{Number: 1 + random.IntN(max(k.Datagrams, 1)),
+			Fate: datagram.Kinds[kinds[random.IntN(len(kinds))]]})
+	}
+	return datagram.NewWeather(list)
 }
 
 // Crash is when a node crashes in a walk: right before one of its inputs, by its number among all

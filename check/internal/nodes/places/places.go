@@ -148,6 +148,12 @@ func (p *Places) free(like netip.Addr, last byte) netip.Addr {
 // Own are the IP addresses of a node beside loopback; nil: it has none.
 func (p *Places) Own(node int) []netip.Addr { return p.own[node] }
 
+// Has says which node has an IP address, which is not of loopback.
+func (p *Places) Has(a netip.Addr) (node int, has bool) {
+	node, has = p.owners[a]
+	return node, has
+}
+
 // Source is the address from which a node sends something to another address.
 func (p *Places) Source(node int, to netip.Addr) netip.Addr {
 	own := p.own[node]
@@ -214,13 +220,9 @@ func (p *Places) IsOwn(node int, listener string) bool {
 	return err == nil && !at.Addr().IsLoopback() && !p.ports[node][at.Port()]
 }
 
-// Ports are the ports that sockets of a node get which ask for none: so many from the first one on;
-// 0: those of any machine. Nodes that share loopback have different ones, as if they were programs
-// of one machine.
+// Ports are the ports that sockets of a node get which ask for none: so many from the first one on.
+// Nodes share loopback, so each has others, as if they were programs of one machine.
 func (p *Places) Ports(node int) (first uint16, n int) {
-	if len(p.own[node]) > 0 {
-		return 0, 0
-	}
 	const linux, count = 32768, 28232
 	n = count / len(p.given)
 	return uint16(linux + node*n), n

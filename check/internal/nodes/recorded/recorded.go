@@ -28,7 +28,7 @@ func Events(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
 		list = append(list, report.NodeEvent{
 			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.Data[d],
 			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Lost: d.Lost,
-			Violates: d.Violates, At: d.From, Time: d.Time, Own: d.Own,
+			Violates: d.Violates, At: d.From, Fate: d.Fate, Time: d.Time, Own: d.Own,
 			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
 		})
 	}
@@ -96,9 +96,9 @@ func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, 
 		at := stream{c, r.Conn}
 		label := network.Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken,
 			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Lost: r.Lost, Violates: r.Violates,
-			From: r.At, Time: r.Time, Own: r.Own}
+			From: r.At, Fate: r.Fate, Time: r.Time, Own: r.Own}
 		switch label.Kind {
-		case model.Connect, model.Accept:
+		case model.Connect, model.Accept, model.Listen:
 			open[at] = true
 		case model.Receive:
 			taken[at] = max(taken[at], r.Taken)
@@ -121,7 +121,7 @@ func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, 
 		if network.IsDoor(&e) && (label.Kind == model.Close || net.ListensAgain(c, listens[c], r.Address)) {
 			e.To = skeleton.Everybody // as in an environment
 		}
-		if label.Kind == model.Listen {
+		if label.Kind == model.Listen && r.Conn == "" {
 			listens[c] = append(listens[c], r.Address)
 		}
 		e.Component, e.N = c, len(g[c].Events)+1

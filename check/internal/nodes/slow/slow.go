@@ -33,6 +33,9 @@ type Spells struct {
 type heldSend struct {
 	Direction
 	until int
+	// n is its number, if it comes as soon as something has that was sent in its direction later;
+	// 0: it does not.
+	n int
 }
 
 // New has some spells come.
@@ -79,8 +82,28 @@ func (s *Spells) Send(e *skeleton.Event, ticks int) bool {
 	if !sends || d.Conn == "" || until <= ticks {
 		return false
 	}
-	s.held[e.Name] = heldSend{at, until}
+	s.held[e.Name] = heldSend{Direction: at, until: until}
 	return true
+}
+
+// Hold holds a datagram back: until the next one of its socket has come, or for some advances of
+// the clock, at random.
+func (s *Spells) Hold(e *skeleton.Event, ticks int, random *rand.Rand) {
+	h := heldSend{Direction: Direction{e.Component, network.Did(e).Conn}, until: ticks + 1 + random.IntN(3)}
+	if random.IntN(2) == 0 {
+		h.n = e.N
+	}
+	s.held[e.Name] = h
+}
+
+// Come notes that something has come: what was held until then is not any more.
+func (s *Spells) Come(sent *skeleton.Event) {
+	at := Direction{sent.Component, network.Did(sent).Conn}
+	for name, h := range s.held {
+		if h.Direction == at && h.n > 0 && h.n < sent.N {
+			delete(s.held, name)
+		}
+	}
 }
 
 // Holds says whether something that was sent is held, after so many advances of the clock.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -62,16 +63,28 @@ func clockText(now time.Duration) string {
 	return strconv.FormatFloat(now.Seconds(), 'f', -1, 64) + " s"
 }
 
+// fates say what becomes of a datagram.
+var fates = map[string]string{datagram.Lost: ", which is lost", datagram.Late: ", which is late",
+	datagram.Copied: ", a second time, by the network", datagram.Parted: ", which does not get through",
+	datagram.Refused: ", and nobody is there"}
+
 // Words says what an event is. Data are cut, and may be of any kind: whoever prints them
 // quotes what is not printable.
 func Words(net *network.Nodes, e *skeleton.Event) string {
 	d := network.Did(e)
 	switch d.Kind {
 	case model.Send:
+		if d.Address != "" {
+			return fmt.Sprintf("sends on %s to %s: %s%s", d.Conn, d.Address, shown(net.Data[d]),
+				fates[d.Fate])
+		}
 		return fmt.Sprintf("sends on %s: %s", d.Conn, shown(net.Data[d]))
 	case model.Receive:
 		if d.End {
 			return "finds the end of " + d.Conn
+		}
+		if sent, ok := e.Got.(network.Event); ok && sent.Address != "" {
+			return fmt.Sprintf("receives on %s from %s: %s", d.Conn, sent.From, shown(net.Data[sent]))
 		}
 		return fmt.Sprintf("receives on %s, up to byte %d", d.Conn, d.Taken)
 	case model.Connect:
@@ -82,6 +95,9 @@ func Words(net *network.Nodes, e *skeleton.Event) string {
 	case model.Publish:
 		return fmt.Sprintf("publishes %s: %s", d.Address, shown(net.Data[d]))
 	case model.Listen:
+		if d.Conn != "" {
+			return fmt.Sprintf("opens %s at %s", d.Conn, d.Address)
+		}
 		return "listens at " + d.Address
 	case model.Shutdown:
 		return "shuts down " + d.Conn

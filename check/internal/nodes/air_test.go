@@ -1,0 +1,350 @@
+package nodes
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// airSystem is three nodes that send datagrams to each other (testdata/air). It goes through all
+// its states, one step at a time: a node does the next thing, a datagram arrives, the network is
+// parted, or the clock advances.
+type airSystem struct {
+	steps [3][]string
+	seen  map[airState]bool
+	got   [3]map[string]bool // what the nodes come to
+}
+
+// airState is comparable, so that no state is gone through twice.
+type airState struct {
+	now    int
+	parted int // between a and b; 0: not yet, 1: it is, 2: it has healed, or never is
+	nodes  [3]airNode
+	// flight are datagrams on their way, in the order in which they were sent, and late those that
+	// arrive whenever they like. faults is how many may still suffer.
+	flight, late string
+	faults       int
+}
+
+type airNode struct {
+	at    int  // step
+	begun bool // the step waits
+	due   int  // so long
+	got   string
+	// kind is b or o, of the socket; 0: there is none. Those that are connected, to peer, are
+	// numbered: nobody sends to a number that is over.
+	kind   byte
+	number byte
+	peer   byte
+	opened byte
+	queue  string
+	fault  bool
+	last   string // whom a reply goes to: node, number
+	done   bool
+}
+
+// airSize is the length of a datagram: who has sent it, and the number of the socket, 0 if that is
+// bound; to whom, and the number; and the letter.
+const airSize = 5
+
+func (s *airSystem) explore(t airState) {
+	if s.seen[t] {
+		return
+	}
+	s.seen[t] = true
+	next := t.moves(s.steps)
+	if len(next) == 0 {
+		next = t.advances()
+	}
+	if len(next) == 0 {
+		for n := range t.nodes {
+			s.got[n][t.nodes[n].got] = true
+		}
+	}
+	if t.parted == 0 {
+		parted := t
+		parted.parted = 1
+		s.explore(parted)
+	}
+	for i := 0; i < len(t.late); i += airSize {
+		come := t
+		come.late = t.late[:i] + t.late[i+airSize:]
+		come.arrive(t.late[i : i+airSize])
+		s.explore(come)
+	}
+	for _, u := range next {
+		s.explore(u)
+	}
+}
+
+// advances are the states after the clock has advanced: the network may heal then.
+func (t airState) advances() (list []airState) {
+	due := 0
+	for _, n := range t.nodes {
+		if n.begun && (due == 0 || n.due < due) {
+			due = n.due
+		}
+	}
+	if due == 0 {
+		return nil
+	}
+	t.now = due
+	if list = []airState{t}; t.parted == 1 {
+		t.parted = 2
+		list = append(list, t)
+	}
+	return list
+}
+
+// moves are the states after a step for which no time has to pass.
+func (t airState) moves(steps [3][]string) (list []airState) {
+	first := map[string]bool{} // of those from a socket to a node
+	for i := 0; i < len(t.flight); i += airSize {
+		d := t.flight[i : i+airSize]
+		if first[d[:3]] {
+			continue
+		}
+		first[d[:3]] = true
+		u := t
+		u.flight = t.flight[:i] + t.flight[i+airSize:]
+		u.arrive(d)
+		list = append(list, u)
+	}
+	for n := range t.nodes {
+		switch node := &t.nodes[n]; {
+		case node.done:
+		case node.at == len(steps[n]):
+			u := t
+			u.nodes[n].done, u.nodes[n].kind, u.nodes[n].queue = true, 0, ""
+			list = append(list, u)
+		default:
+			list = append(list, t.does(n, steps[n][node.at])...)
+		}
+	}
+	return list
+}
+
+// isAt says whether a node has the socket with a number.
+func (n *airNode) isAt(number byte) bool {
+	return n.kind == 'b' && number == 0 || n.kind == 'o' && number == n.number
+}
+
+// arrive has a datagram reach a socket, if that is there and wants it.
+func (t *airState) arrive(d string) {
+	n := &t.nodes[d[2]-'a']
+	if n.isAt(d[3]) && (n.kind == 'b' || n.peer == d[0] && d[1] == 0) {
+		n.queue += d
+	}
+}
+
+// send lists the states after a datagram was sent: what may become of it.
+func (t airState) send(n int, to, number byte, letter string) (list []airState) {
+	node := &t.nodes[n]
+	from := string([]byte{'a' + byte(n), node.number})
+	if node.kind == 'b' {
+		from = string([]byte{'a' + byte(n), 0})
+	}
+	d := from + string([]byte{to, number}) + letter
+	switch {
+	case t.parted == 1 && n+int(to-'a') == 1: // between a and b
+		return []airState{t}
+	case !t.nodes[to-'a'].isAt(number):
+		node.fault = node.fault || node.kind == 'o'
+		return []airState{t}
+	}
+	arrives := t
+	arrives.flight += d
+	list = []airState{arrives}
+	if t.faults > 0 {
+		t.faults--
+		lost, copied, late := t, t, t
+		copied.flight += d + d
+		late.late += d
+		list = append(list, lost, copied, late)
+	}
+	return list
+}
+
+// does is what a node can do now: begin to wait, give up, or what it waits for.
+func (t airState) does(n int, step string) (list []airState) {
+	long, _ := strconv.Atoi(step[1:])
+	waits := step[0] == 's' || step[0] == 'r'
+	if waits && !t.nodes[n].begun {
+		t.nodes[n].begun, t.nodes[n].due = true, t.now+long
+		return []airState{t}
+	}
+	before := t
+	node := &t.nodes[n]
+	node.at, node.begun, node.due = node.at+1, false, 0
+	sends := step[0] == 'w' || step[0] == 'W' || step[0] == 'p' && node.last != ""
+	switch {
+	case (sends || step[0] == 'r') && node.fault:
+		node.fault = false
+		node.got += "f"
+	case step[0] == 'b':
+		node.kind = 'b'
+	case step[0] == 'o':
+		node.opened++
+		node.kind, node.number, node.peer = 'o', node.opened, step[1]
+	case step[0] == 'c':
+		node.kind, node.queue, node.fault = 0, "", false
+	case step[0] == 'w':
+		return t.send(n, step[1], 0, step[2:])
+	case step[0] == 'W':
+		return t.send(n, node.peer, 0, step[1:])
+	case step[0] == 'p' && node.last != "":
+		return t.send(n, node.last[0], node.last[1], step[1:])
+	case step[0] == 'r' && node.queue != "":
+		d := node.queue[:airSize]
+		node.queue, node.last = node.queue[airSize:], d[:2]
+		node.got += d[:1] + d[4:]
+	case step[0] == 'p':
+	case t.now >= before.nodes[n].due: // s, or r that is too late
+		if step[0] == 'r' {
+			node.got += "t"
+		}
+		return []airState{t}
+	default:
+		return nil
+	}
+	list = []airState{t}
+	if step[0] == 'r' && before.now >= before.nodes[n].due { // too late as well
+		late := before
+		l := &late.nodes[n]
+		l.at, l.begun, l.due, l.got = l.at+1, false, 0, l.got+"t"
+		list = append(list, late)
+	}
+	return list
+}
+
+// randomAir are scripts of three nodes. No sum of some times is that of others. Who reads waits for
+// longer than who sleeps, so that something comes.
+func randomAir(r *rand.Rand) (scripts []string) {
+	short, long := r.Perm(4), r.Perm(6)
+	next := func(what string, of *[]int, from int) string {
+		n := 1
+		for range (*of)[0] + from {
+			n *= 3
+		}
+		*of = (*of)[1:]
+		return what + strconv.Itoa(n)
+	}
+	for n := range 3 {
+		other := func() string { return string(rune('a' + (n+1+r.IntN(2))%3)) }
+		letter := func() string { return string(rune('x' + r.IntN(3))) }
+		script, send := []string{"b"}, func() string { return "w" + other() + letter() }
+		if r.IntN(3) == 0 {
+			script[0], send = "o"+other(), func() string { return "W" + letter() }
+		}
+		if r.IntN(4) > 0 { // the others are there then, most often
+			script = slices.Insert(script, r.IntN(2), next("s", &short, 0))
+		}
+		for range 1 + r.IntN(2) {
+			script = append(script, send())
+		}
+		script = append(script, next("r", &long, 4))
+		if script[0] == "b" || script[1] == "b" {
+			switch r.IntN(4) {
+			case 0:
+				script = append(script, "c", "b", send())
+			case 1:
+				script = append(script, send())
+			default:
+				script = append(script, "p"+letter())
+			}
+		}
+		if r.IntN(2) == 0 {
+			script = append(script, next("r", &long, 4))
+		}
+		scripts = append(scripts, strings.Join(script, " "))
+	}
+	return scripts
+}
+
+// TestDatagramsAgainstTwin: in walks, random nodes that send datagrams come only to what they come
+// to in a system whose states are all gone through. What they come to is replayed.
+func TestDatagramsAgainstTwin(t *testing.T) {
+	all := []string{"lost", "duplicated", "reordered"}
+	link := [][][2]int{{{0, 1}}}
+	t.Run("reliable", func(t *testing.T) { compareAir(t, airState{parted: 2}, Config{}) })
+	t.Run("faults", func(t *testing.T) {
+		compareAir(t, airState{parted: 2, faults: 2}, Config{Datagrams: all, DatagramLimit: 2})
+	})
+	t.Run("parted", func(t *testing.T) { compareAir(t, airState{}, Config{Partitions: link}) })
+	t.Run("parted, with faults", func(t *testing.T) {
+		compareAir(t, airState{faults: 1}, Config{Partitions: link, Datagrams: all, DatagramLimit: 1})
+	})
+}
+
+// compareAir compares walks with what random nodes come to from a state on.
+func compareAir(t *testing.T, from airState, config Config) {
+	t.Helper()
+	program := build(t, "./testdata/air")
+	found, all, kinds := 0, 0, map[rune]int{}
+	for seed := range uint64(*systems) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		scripts := randomAir(r)
+		who := r.IntN(3)
+		s := &airSystem{seen: map[airState]bool{}, got: [3]map[string]bool{{}, {}, {}}}
+		for n := range scripts {
+			s.steps[n] = strings.Fields(scripts[n])
+		}
+		s.explore(from)
+		want := slices.Sorted(maps.Keys(s.got[who]))
+		run := func(check string) *Result {
+			c := config
+			c.Executions, c.Walks = 600, &pick.Walks{Seed: seed, Picks: allPicks}
+			for i, script := range scripts {
+				node := Node{Name: string(rune('a' + i)), Program: program, Package: "./testdata/air",
+					Listen: fmt.Sprint("10.0.0.", i+1),
+					Args:   append([]string{"not:-"}, strings.Fields(script)...)}
+				if i == who {
+					node.Args[0] = check
+				}
+				c.Nodes = append(c.Nodes, node)
+			}
+			r, err := Run(t.Context(), c)
+			if err != nil {
+				t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
+			}
+			return r
+		}
+		if v := run("in:" + strings.Join(want, ",")).Violation(); v != nil {
+			t.Errorf("seed %d: node %d comes to something else than %q: %s\n%s\n%q", seed, who, want,
+				v.Counterexample.Failure.Message, strings.Join(whats(v.Events), "\n"), scripts)
+		}
+		for _, got := range want {
+			for _, letter := range got {
+				kinds[letter]++
+			}
+			all++
+			v := run("not:" + got).Violation()
+			if v == nil {
+				continue
+			}
+			found++
+			if v.Recording == nil {
+				t.Errorf("seed %d: node %d comes to %q, and not again: %s\n%s\n%q", seed, who, got,
+					v.Unrecorded, strings.Join(whats(v.Events), "\n"), scripts)
+				continue
+			}
+			programs := []*sut.Program{program, program, program}
+			again, err := Replay(t.Context(), programs, throughFile(t, v.Recording), 2)
+			if err != nil || again.Violation == nil {
+				t.Errorf("seed %d: node %d comes to %q, not from the file: %+v, %v\n%q", seed, who, got,
+					again, err, scripts)
+			}
+		}
+	}
+	t.Logf("%d of %d were found; %v", found, all, kinds)
+	if *systems >= 25 && (found < all/2 || kinds['f'] == 0 || kinds['t'] == 0 || kinds['x'] == 0) {
+		t.Errorf("walks find %d of %d, with %v", found, all, kinds)
+	}
+}
