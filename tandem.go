@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"unsafe"
+
+	"github.com/tandem-mc/tandem/internal/deephash"
 )
 
 // call is a system call that no kernel has. Under the checker it is answered;
@@ -21,6 +23,9 @@ const (
 	assert   = 2
 	estimate = 3
 	publish  = 4
+	name     = 5 // the state: is its hash wanted?
+	named    = 6 // this is the hash
+	notNamed = 7 // it has none
 )
 
 // Choose returns a number from 0 to n-1. The checker explores all of them;
@@ -72,4 +77,34 @@ func Publish(name string, value any) {
 			maxPublished))
 	}
 	syscall.Syscall(call, publish, uintptr(len(said)), uintptr(unsafe.Pointer(unsafe.StringData(said))))
+}
+
+// State names the state of the program: what follows depends on x only. The checker then ends an
+// execution that comes to a state which it has come to before, since all that follows has been
+// explored, or will be. So loops that never end have an end, and what can be reached in many ways
+// is explored once. Without the checker nothing happens.
+//
+// x is to have all that what follows depends on: all data that any goroutine still reads before it
+// writes, and what is in channels. Where the goroutines are, and when timers are due, the checker
+// adds by itself. The time and random numbers after a State must make no difference. x is hashed
+// with all that its pointers lead to; unexported fields count, and the order of maps does not. It
+// may be data that other goroutines write: the checker looks at it, and not the program.
+//
+// The checker does not know whether x has everything. If not, it may miss what it should find. It
+// says in its verdict that it has relied on x, and it runs a sample of the executions that it has
+// ended further, to see whether what follows was known.
+//
+// State panics under the checker if x has a function, a channel or an unsafe pointer that is not
+// nil, or more than a million parts.
+func State(x any) {
+	wanted, _, errno := syscall.Syscall(call, name, 0, 0)
+	if errno != 0 || wanted == 0 {
+		return
+	}
+	hash, err := deephash.Sum(x)
+	if err != nil {
+		syscall.Syscall(call, notNamed, 0, 0)
+		panic(fmt.Sprintf("tandem.State: x%v; leave it out, or say in numbers what it stands for", err))
+	}
+	syscall.Syscall(call, named, uintptr(hash[0]), uintptr(hash[1]))
 }

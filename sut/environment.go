@@ -93,6 +93,9 @@ type Inputs struct {
 	Crashes bool `json:"crashes,omitempty"`
 	// Published says that the peers are told what the program publishes: model.Publish.
 	Published bool `json:"published,omitempty"`
+	// States says that all transitions depend on those in which the program names its state, so
+	// that Schedule.States can be told of them.
+	States bool `json:"states,omitempty"`
 }
 
 // The environment where nothing else is said.
@@ -172,6 +175,9 @@ func (e Environment) describe(sh *abi.SharedEnvironment) error {
 	}
 	if e.Crashes {
 		sh.Inputs |= abi.InputsCrashes
+	}
+	if e.States {
+		sh.Inputs |= abi.InputsStates
 	}
 	if e.Published {
 		sh.Inputs |= abi.InputsPublished

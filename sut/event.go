@@ -95,7 +95,7 @@ const Free = abi.ReadyFree
 var outcomeNames = [...]string{
 	"running", "completed", "deadlock", "panic", "exit", "assertion failed", "redundant", "step limit",
 	"log limit", "diverged", "fatal error", "refused", "goroutine leak", "round limit", "data race",
-	"limit", "livelock", "leaks not judged", "crash",
+	"limit", "livelock", "leaks not judged", "crash", "known state",
 }
 
 func (o Outcome) String() string {

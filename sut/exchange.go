@@ -26,7 +26,7 @@ var _ = [1]struct{}{}[0|
 	model.Kind(model.StillOpen^abi.EndNone)|model.Kind(model.EOF^abi.EndOfStream)|
 	model.Kind(model.Reset^abi.EndReset)|model.Kind(model.Once^abi.PassOnce)|
 	model.Kind(model.Read^abi.AccessRead)|model.Kind(model.Write^abi.AccessWrite)|
-	model.Kind(model.Commute^abi.AccessCommute)]
+	model.Kind(model.Commute^abi.AccessCommute)|model.Kind(uint64(model.StateObject)^abi.StateObject)]
 
 // readInput reads what the program does to its peers.
 func readInput(s *abi.Shared) (model.Input, error) {
@@ -128,6 +128,29 @@ func (w *Worker) reply(a model.Answer) error {
 		}
 		*h = abi.ExchangeHeader{}
 	}
+}
+
+// named tells of a state that the program has named.
+func (w *Worker) named(states States) error {
+	sh := w.process.Shared
+	s := *(*abi.NamedState)(unsafe.Pointer(&sh.Data))
+	switch {
+	case states == nil:
+		return damage("it names a state, and nobody wants to know it")
+	case sh.Exchange.Length != uint32(unsafe.Sizeof(s)):
+		return damage("a state that it names has %d bytes", sh.Exchange.Length)
+	case s.Step > abi.MaxRecords || max(s.Effect, s.Turn, s.Tick) > s.Step:
+		return damage("the state of transition %d is about transitions %d, %d and %d", s.Step, s.Effect,
+			s.Turn, s.Tick)
+	}
+	ends := states.Named(NamedState{Key: s.Key, PC: s.PC, Step: int(s.Step), Effect: int(s.Effect),
+		Turn: int(s.Turn), Tick: int(s.Tick), Stirs: s.Stirs != 0,
+		Waits: s.Waits != 0})
+	sh.Exchange = abi.ExchangeHeader{Errno: flag(ends)}
+	if err := w.process.Send(abi.CommandReply); err != nil {
+		return w.process.Explain(err)
+	}
+	return nil
 }
 
 // unsent is what is left of an answer to hand over.

@@ -47,6 +47,7 @@ func guide(g *abi.SharedGuide, s Schedule) error {
 	}
 	g.EarlyTimers = uint32(max(s.EarlyTimers, 0))
 	g.PreemptionLimit, g.DelayLimit = limit(s.Preemptions), limit(s.Delays)
+	g.States, g.StatesFrom = flag(s.States != nil), uint32(max(s.StatesFrom, 0))
 	return nil
 }
 

@@ -176,6 +176,7 @@ var operations = [abi.OpCount]operation{
 	abi.OpPeerTimer:       {verb: "timers of the peers"},
 	abi.OpPass:            {verb: "time passes for the peers"},
 	abi.OpPublish:         {verb: "publish"},
+	abi.OpState:           {verb: "name the state"},
 	abi.OpGoOn:            {verb: "go on"},
 }
 

@@ -54,7 +54,7 @@ func (w *Worker) run(s Schedule, peers Peers) (*Log, error) {
 		}
 		switch answer {
 		case abi.AnswerRequest:
-			if err := w.exchange(peers); err != nil {
+			if err := w.exchange(peers, s.States); err != nil {
 				return w.soFar(), err
 			}
 		case abi.AnswerEnd:
@@ -126,6 +126,9 @@ func (w *Worker) load(s Schedule) error {
 	}
 	for i, c := range s.Prefix {
 		sh.Prefix[i] = abi.SharedAction{Goroutine: uint64(c.Goroutine), Choice: uint32(c.Choice)}
+	}
+	if s.States != nil && w.environment.Inputs&abi.InputsStates == 0 {
+		return errors.New("a schedule asks for states, but Environment.States is not set")
 	}
 	sh.PrefixLength, sh.SleepFrom = uint32(len(s.Prefix)), uint32(s.SleepFrom)
 	sh.SleepLength = uint32(len(s.Sleep))
@@ -270,9 +273,12 @@ func (w *Worker) relaunch() error {
 }
 
 // exchange serves one input of the program.
-func (w *Worker) exchange(peers Peers) error {
-	if h := &w.process.Shared.Exchange; h.Kind == abi.ExchangeAnew {
+func (w *Worker) exchange(peers Peers, states States) error {
+	switch h := &w.process.Shared.Exchange; h.Kind {
+	case abi.ExchangeAnew:
 		return w.cannotFind(h)
+	case abi.ExchangeState:
+		return w.named(states)
 	}
 	in, err := readInput(w.process.Shared)
 	if err != nil {

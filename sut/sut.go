@@ -46,7 +46,23 @@ type Schedule struct {
 	OnlyEnd     bool // however long the execution is, keep an end of its log, and set no limit
 	// Show is what a report shows, and a search does not need. The events are the same with it.
 	Show *Show
+	Naming
 }
+
+// Naming says who is told of the states that the program names (tandem.State).
+type Naming struct {
+	// States is told of those in transitions from choice StatesFrom of Prefix on; nil: nobody is.
+	// It takes Environment.States.
+	States     States
+	StatesFrom int
+}
+
+// States is told of the states that a program names. An execution that is to end at one ends as
+// Known.
+type (
+	States     = model.States
+	NamedState = model.NamedState
+)
 
 // Beginning is what an execution begins with.
 type Beginning struct {
@@ -227,6 +243,8 @@ const (
 	Unjudged Outcome = abi.OutcomeUnjudged
 	DataRace Outcome = abi.OutcomeRace    // two unordered accesses to memory; see Log.Race
 	Crashed  Outcome = abi.OutcomeCrashed // as an answer said; see Log.Disk
+	// It has come to a state that is known, as States said.
+	Known Outcome = abi.OutcomeKnown
 )
 
 // OvertimeTimers and OvertimeYears bound what comes after main where leaks are looked for: timers

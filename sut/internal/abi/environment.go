@@ -107,6 +107,7 @@ const (
 	InputsTaken         // the checker is told what the program takes of what has arrived
 	InputsCrashes       // the program may crash, and is told of changes to the disk before
 	InputsPublished     // the checker is told of what the program publishes
+	InputsStates        // all transitions depend on those that name a state
 )
 
 // What is known of a goroutine that is left, as the number of a recordLeft.

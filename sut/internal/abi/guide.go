@@ -23,6 +23,8 @@ type SharedGuide struct {
 	Rares           uint32
 	Weights         uint32
 	Objects         uint32
+	States          uint32 // the checker wants to know the states that the program names,
+	StatesFrom      uint32 // if they are named in a transition from this position on
 	_               uint32
 	Hold            [MaxHolds]SharedHold
 	Change          [MaxChanges]uint32 // transitions, counted from 1, at which priorities change

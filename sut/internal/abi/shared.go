@@ -225,6 +225,7 @@ const (
 	OpPeerTimer // a choice: whether the peers' time passes before the program's
 	OpPass      // it passes until a timer of theirs is due
 	OpPublish   // a value, for properties of several programs
+	OpState     // tandem.State: what follows depends on what it names
 	OpGoOn      // nothing: what follows is no part of the transition before
 	OpCount
 )
@@ -280,6 +281,7 @@ const (
 	OutcomeLivelock
 	OutcomeUnjudged // it ended well; whether it left goroutines blocked for ever is not known
 	OutcomeCrashed  // an answer said so
+	OutcomeKnown    // it has come to a state that is known: an answer said so
 )
 
 const MemoryWrite, MemoryAtomic = 1 << 0, 1 << 1 // bits of a memory access
@@ -313,6 +315,9 @@ const (
 	FileObject      = uint64(1) << 62
 	SignalObject    = uint64(1) << 61  // the signals that the program gets
 	PublishedObject = SignalObject + 1 // all that the program publishes
+	// Everything that a transition can depend on: what names the state writes it, all others read
+	// it. So they are in one order in all equivalent executions.
+	StateObject     = SignalObject + 2
 	SignalSource    = 0x7369676e616c73 // the goroutine that stands for their senders
 	PeerTimerSource = 0x74696d657273   // the goroutine that stands for the timers of the peers
 	// The goroutine that stands for a network which delivers late.

@@ -18,6 +18,9 @@ const (
 	ExchangeAnew
 	_               // see model.Restarted
 	ExchangePublish // a value gets another one: only with InputsPublished
+	// The program names its state: the data are a NamedState. The answer has an errno if the
+	// execution is to end. It is no input.
+	ExchangeState
 	// NoConnection is, in place of the number of one, that an input is on none.
 	NoConnection = 1<<32 - 1
 	PassOnce     = 1 // as the most that may pass: to the first timer of the peers, whenever that is
@@ -30,6 +33,23 @@ const (
 	ClosedByFault
 	ClosedBySilence
 )
+
+// NamedState is a state that the program has named in a transition. Transitions are counted from 1.
+type NamedState struct {
+	Key  [2]uint64 // a hash of what was named, and of where all goroutines are
+	PC   uint64    // where it was named
+	Step uint64    // the transition
+	// The last transition before it that had an effect; after it, all operations have found the
+	// same again and again.
+	Effect uint64
+	// The last one before it that a loop cannot repeat for ever by itself: it had alternatives, or
+	// something went to the outside, or operations had effects and could have come in another
+	// order.
+	Turn  uint64
+	Tick  uint64 // the last one of the clock
+	Stirs uint64 // 1: another goroutine can go on with an operation that has an effect
+	Waits uint64 // 1: a timer is set, and fires if all that can go on only look again and again
+}
 
 // ExchangeHeader says what data holds: a request's payload on the way out, a
 // sequence of deliveries on the way back.

@@ -308,6 +308,7 @@ func tandemAdvance(pp *p) {
 		tandem.now = max(tandem.now, tandemLeap(when))
 	}
 	tandemCountStep()
+	tandemNaming.tick = tandem.sh.steps
 	tandem.step = tandem.sh.records
 	r := record{kind: recordTick, op: opTick, a: uint64(tandem.now - tandemEpoch)}
 	switch {
@@ -406,6 +407,7 @@ func tandemBeginTransition(gp *g) {
 	if t.waits() {
 		tandemRecordNeeds(t)
 	}
+	tandemTouchState(t, recordAccess)
 	tandemLogOperation(t)
 	t.op = opNone
 }
@@ -448,13 +450,6 @@ func tandemLogOperation(t *tandemG) {
 	if t.object != 0 {
 		tandemAccess(t, tandemObject(t), tandemAccessKind(t), tandemReady(t))
 	}
-}
-
-func tandemObject(t *tandemG) uint64 {
-	if t.op != opDescriptorClose && tandemIsSocketOp(t.op) {
-		return tandemSocketObject(t)
-	}
-	return tandemNameFor(t)
 }
 
 func tandemAccess(t *tandemG, object uint64, kind, ready uint8) {

@@ -101,3 +101,11 @@ func tandemNameFor(t *tandemG) uint64 {
 	}
 	return tandemName(t.object)
 }
+
+// tandemObject is the name of the object of a pending operation.
+func tandemObject(t *tandemG) uint64 {
+	if t.op != opDescriptorClose && tandemIsSocketOp(t.op) {
+		return tandemSocketObject(t)
+	}
+	return tandemNameFor(t)
+}

@@ -151,7 +151,7 @@ func tandemParts(op uint8) uint32 {
 	switch {
 	case tandemIsSocketOp(op) || op == opGoOn:
 		parts |= 1<<callerSystem | 1<<callerSocket | 1<<callerFile
-	case tandemLeavesProgram(op) || op == opPublish:
+	case tandemLeavesProgram(op) || op == opPublish || op == opState:
 		parts |= 1<<callerSystem | 1<<callerFile
 	case op == opTimer || op == opReadClock:
 		parts |= 1 << callerTime

@@ -333,6 +333,7 @@ func tandemOperateBy(t *tandemG, n uint32, arm int, partner *g) {
 		tandemCountAlternatives(p)
 		tandemRecord(record{kind: recordPartner, op: p.op, a: p.id, b: uint64(p.object),
 			number: min(p.choices, 1), pc: uint64(p.caller), open: uint64(p.open)})
+		tandemTouchState(p, recordIntended)
 		tandemRecordIntended(p)
 	}
 	tandemDetailArms(t, arm, partner)

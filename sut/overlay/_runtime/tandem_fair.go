@@ -56,7 +56,7 @@ func tandemFruitless(t *tandemG) bool {
 		return arm == noArm || t.choices == 1 && t.exhausted(arm)
 	}
 	switch t.op {
-	case opLoad, opYield, opMapRead:
+	case opLoad, opYield, opMapRead, opState:
 		return true
 	case opTryLock:
 		return tandemReady(t)&readyFree == 0

@@ -41,6 +41,7 @@ type tandemQuiet struct {
 // tandemNoteEffect is called before an operation.
 func tandemNoteEffect(t *tandemG) {
 	tandemNoteInLoop(t)
+	tandemNoteForStates(t)
 	q := &tandem.quiet
 	t.vain++
 	switch {
@@ -78,7 +79,8 @@ func tandemHarmless(t *tandemG) bool {
 		return false
 	case t.hasArms():
 		return tandemFruitless(t)
-	case tandemLooking.has(t.op) || tandemLocking.has(t.op) || t.op == opGoOn || t.op == opDescriptorUse:
+	case tandemLooking.has(t.op) || tandemLocking.has(t.op) || t.op == opGoOn || t.op == opDescriptorUse,
+		t.op == opState:
 		return true
 	case tandemTrying.has(t.op) || t.op == opUpdate || t.op == opWait || t.op == opOnce:
 		return tandemAccessKind(t) == accessRead
@@ -325,6 +327,7 @@ func tandemUnseen(at uintptr) bool {
 		in(unsafe.Pointer(&work), unsafe.Sizeof(work)),
 		in(unsafe.Pointer(&tandemClock), unsafe.Sizeof(tandemClock)),
 		in(unsafe.Pointer(&tandemHeap), unsafe.Sizeof(tandemHeap)),
+		in(unsafe.Pointer(&tandemNaming), unsafe.Sizeof(tandemNaming)),
 		in(unsafe.Pointer(&m0), unsafe.Sizeof(m0)), in(unsafe.Pointer(&g0), unsafe.Sizeof(g0)),
 		tandemUnseenOfRaces(at):
 		return true

@@ -35,7 +35,8 @@ func tandemTimerFires(pp *p) bool {
 // many of them there are.
 func tandemForeseeable() bool {
 	sh := tandem.sh
-	return sh.wantEnabled == 0 && !tandemBounded() && sh.steps < sh.stepLimit && !tandem.loop.marked &&
+	return sh.wantEnabled == 0 && !tandemDependsOnStates() && !tandemBounded() && sh.steps < sh.stepLimit &&
+		!tandem.loop.marked &&
 		tandem.barren < tandemBarren && tandem.quiet.steps < tandemBarren &&
 		(sh.roundLimit == 0 || tandem.fair.rounds <= sh.roundLimit) &&
 		(tandem.position < sh.prefixLength || sh.guide.picks|sh.guide.holds == 0)

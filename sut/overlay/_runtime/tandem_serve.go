@@ -280,7 +280,7 @@ func tandemRecordPending() {
 	sh.recordLimit = maxRecords
 	for i := range tandem.nparked {
 		t := &tandem.parked[i].ptr().tandem
-		if int(sh.records)+1+5*t.ncases > maxRecords {
+		if int(sh.records)+2+5*t.ncases > maxRecords {
 			return
 		}
 		tandemCountChoices(t)
@@ -295,6 +295,7 @@ func tandemRecordPending() {
 		}
 		r.number |= t.choices << 16
 		tandemRecord(r)
+		tandemTouchState(t, recordIntended)
 		if t.hasArms() {
 			tandemRecordIntended(t)
 		}

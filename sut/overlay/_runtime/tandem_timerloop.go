@@ -72,13 +72,17 @@ const (
 //
 //go:linkname tandemDisturb syscall.tandemDisturb
 //go:nosplit
-func tandemDisturb() { tandem.loop.disturbed = true }
+func tandemDisturb() {
+	tandem.loop.disturbed = true
+	tandemNaming.choice = tandem.sh.steps
+}
 
 // tandemNoteInLoop is called before an operation.
 func tandemNoteInLoop(t *tandemG) {
 	l := &tandem.loop
 	switch {
-	case !l.marked, t.choices <= 1 && (tandemEmpty.has(t.op) || t.op == opGoOn || t.op == opPass):
+	case !l.marked, t.choices <= 1 && (tandemEmpty.has(t.op) || t.op == opGoOn || t.op == opPass ||
+		t.op == opState):
 		return
 	case t.choices > 1 || t.op == opCollect:
 		l.disturbed = true

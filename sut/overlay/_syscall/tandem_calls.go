@@ -14,12 +14,21 @@ func tandemChooseValue(n uint32) uint32
 //go:linkname tandemEstimate
 func tandemEstimate(n int64)
 
+//go:linkname tandemStatePoint
+func tandemStatePoint() (wanted bool)
+
+//go:linkname tandemStateNamed
+func tandemStateNamed(named bool, low, high uint64)
+
 const (
 	// A call that no kernel has: package tandem asks with it whether the
 	// program is being checked.
 	tandemTrap       = 0x74616e64
 	tandemToEstimate = 3 // what it asks then
 	tandemToPublish  = 4
+	tandemToState    = 5 // the state: is it to be hashed?
+	tandemToldState  = 6 // it was: the two halves of the hash
+	tandemToldNone   = 7 // it cannot be
 	tandemPid        = 1000
 
 	tandemCLONE3   = 435
@@ -63,6 +72,11 @@ func tandemSyscall(trap, a1, a2, a3, a4, a5, a6 uintptr) (r uintptr, e Errno, ta
 		if r, e, taken = tandemFileCall(trap, a1, a2, a3, a4, a5, a6); taken {
 			return r, e, true
 		}
+	}
+	// Between these two calls the goroutine is not under control.
+	if trap == tandemTrap && (a1 == tandemToldState || a1 == tandemToldNone) {
+		tandemStateNamed(a1 == tandemToldState, uint64(a2), uint64(a3))
+		return 0, 0, true
 	}
 	if !tandemIsOn() {
 		return 0, 0, false
@@ -117,6 +131,11 @@ func tandemAsk(what, n uintptr, p unsafe.Pointer) (uintptr, Errno, bool) {
 		tandemAssertFailed(string(unsafe.Slice((*byte)(p), n)))
 	case tandemToEstimate:
 		tandemEstimate(int64(n))
+		return 0, 0, true
+	case tandemToState:
+		if tandemStatePoint() {
+			return 1, 0, true
+		}
 		return 0, 0, true
 	case tandemToPublish:
 		tandemPublish(unsafe.Slice((*byte)(p), n))

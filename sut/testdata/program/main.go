@@ -53,6 +53,8 @@ var scenarios = map[string]func(){
 	"publish":      publish,
 	"addresses":    addresses,
 	"datagrams":    datagrams,
+	"states":       func() { states(func() any { return nil }) },
+	"no state":     func() { states(func() any { return func() {} }) },
 	"timers":       func() { timers(time.Minute) },
 	"short timers": func() { timers(10 * time.Millisecond) },
 	"signals":      signals,
@@ -481,4 +483,22 @@ func estimate() {
 	}
 	n.Add(1)
 	tandem.Estimate(-999_999)
+}
+
+// states has two goroutines count to 3 again and again, and name where they are. What else they
+// name has no hash perhaps.
+func states(more func() any) {
+	var mu sync.Mutex
+	counts := map[string]int{"a": 0, "b": 0}
+	loop := func(who string) {
+		for range 30 {
+			mu.Lock()
+			counts[who] = (counts[who] + 1) % 3
+			tandem.State([]any{counts, more()})
+			mu.Unlock()
+		}
+	}
+	go loop("b")
+	loop("a")
+	fmt.Print("done")
 }
