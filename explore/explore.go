@@ -95,6 +95,8 @@ type Search struct {
 	drawn core.Drawn    // core, if schedules are known beforehand; else nil
 	saved core.Saveable // core, if its state can be saved; else nil
 
+	naming naming
+
 	bounds core.Bounds
 	stops  []Stop
 	ended  bool
@@ -108,7 +110,7 @@ func New(c Config) (*Search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Search{bounds: b}
+	s := &Search{bounds: b, naming: naming{possible: c.canNameStates()}}
 	switch c.Algorithm {
 	case DPOR:
 		s.use(c.systematic(b))
@@ -187,7 +189,7 @@ func (s *Search) Next() (Schedule, bool) {
 		return Schedule{}, false
 	}
 	reason := s.stoppedAt(s.counted())
-	schedule, more := s.core.Next()
+	schedule, more := s.naming.next(s.core, reason == "")
 	switch {
 	case !more: // it has ended by itself, perhaps exactly where it was to stop
 		s.ended = true
@@ -202,7 +204,27 @@ func (s *Search) Next() (Schedule, bool) {
 // Report takes the log of the execution that Next asked for and keeps no
 // reference to it. An error means that the log contradicts the schedule or
 // itself (DivergenceError, LogError); the search must not be used further.
-func (s *Search) Report(e Execution) error { return s.core.Report(e) }
+func (s *Search) Report(e Execution) error {
+	others := 0
+	if s.naming.covers {
+		others = s.counted().Executions
+	}
+	return s.naming.report(s.core, e, others)
+}
+
+// CanNameStates reports whether NameStates has an effect: it has none within bounds on preemptions
+// or delays, and where the search draws its schedules or goes best first.
+func (s *Search) CanNameStates() bool { return s.naming.possible }
+
+// NameStates has executions end where the program comes to a state that it has named before
+// (tandem.State). Then all schedules whose logs the search learns from for certain have States.
+// Some executions that have ended so are run further: to find livelocks, and to test the promise of
+// the program. The search is not split any more. NameStates is called before the search begins or
+// is resumed.
+func (s *Search) NameStates() { s.naming.begin(MaxStates) }
+
+// NamesStates reports whether executions end at known states.
+func (s *Search) NamesStates() bool { return s.naming.states != nil }
 
 // Verdict tells what is known so far; after Next returned false it is final.
 func (s *Search) Verdict() Verdict { return s.explain(s.core.Verdict()) }
@@ -210,6 +232,7 @@ func (s *Search) Verdict() Verdict { return s.explain(s.core.Verdict()) }
 func (s *Search) counted() Verdict { return s.explain(s.core.Counted()) }
 
 func (s *Search) explain(v Verdict) Verdict {
+	s.naming.explain(&v)
 	if s.reason != "" && v.Kind != Holds { // what is covered stays covered
 		v.Reason = s.reason
 	}
@@ -246,7 +269,7 @@ func (s *Search) Prefetch(n int) []Schedule {
 // search has no branches. The size says which, as far as can be told. Split may be called when Next
 // may be, or after Next before the execution is reported.
 func (s *Search) Split(size Size) *Subtree {
-	if s.tree == nil {
+	if s.tree == nil || s.naming.states != nil {
 		return nil
 	}
 	return s.tree.Split(size)
@@ -257,7 +280,7 @@ func (s *Search) Split(size Size) *Subtree {
 // what was explored there, or that execution is run and reported; then the search explores the
 // branch itself, and the subtree is cancelled.
 func (s *Search) Arrived() *Subtree {
-	if s.tree == nil {
+	if s.tree == nil || s.naming.states != nil {
 		return nil
 	}
 	return s.tree.Arrived()

@@ -31,6 +31,7 @@ func (s *Search) Save() ([]byte, error) {
 	if e.Ended {
 		return nil, nil
 	}
+	s.naming.save(e)
 	return e.Data, nil
 }
 
@@ -53,6 +54,7 @@ func (s *Search) Resume(state []byte) error {
 		}
 	}
 	s.saved.Resume(d)
+	s.naming.resume(d)
 	if len(d.Data) > 0 {
 		d.Fail("%d bytes follow its end", len(d.Data))
 	}

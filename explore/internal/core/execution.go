@@ -94,7 +94,11 @@ type Estimated struct {
 
 // MayBeSingleAccess reports whether the accesses are those of a SingleAccess.
 func (x *Transition) MayBeSingleAccess() bool {
-	for i, a := range x.Accesses {
+	accesses := x.Accesses
+	if len(accesses) > 0 && accesses[0].Object == StateObject {
+		accesses = accesses[1:] // with states, all transitions make that one
+	}
+	for i, a := range accesses {
 		if i > 0 && (a.Kind != Commute || a.Ready&CountsWaiting == 0) {
 			return false
 		}

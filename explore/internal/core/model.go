@@ -10,7 +10,12 @@ type (
 	Access      = model.Access
 	AccessKind  = model.AccessKind
 	Outcome     = model.Outcome
+	StateKey    = model.StateKey
+	NamedState  = model.NamedState
 )
+
+// StateObject is what all transitions access where states are asked for.
+const StateObject = model.StateObject
 
 // The kinds of access.
 const (

@@ -1,5 +1,7 @@
 package core
 
+import "github.com/tandem-mc/tandem/internal/model"
+
 // Schedule tells a worker how to run one execution. It executes Prefix; then it
 // goes on by itself: it stays with the running goroutine while that is enabled
 // and not asleep, else takes the next one that is. A goroutine with several
@@ -30,6 +32,16 @@ type Schedule struct {
 	// only where Prefix has it, or when nothing else that is awake can go on. What the schedule
 	// allows reaches only timers that are due within a second.
 	EarlyTimers int
+	// Covers tells that the search covers all that can follow Prefix, of which action New is the
+	// first that was not executed in this order yet. So an execution may end where it comes to a
+	// state that is known.
+	Covers bool
+	New    int
+	// States is told of the states that the program names in transitions from New on; nil: nobody
+	// is. With it, all transitions access StateObject.
+	States model.States
+	// Most is how many transitions the execution is to have at most; 0: it does not matter.
+	Most int
 }
 
 // Hold keeps a goroutine back before its Nth transition, counted from 1 and with those of Prefix:

@@ -26,6 +26,7 @@ type Verdict struct {
 	Estimate  Estimate  // of the executions that the search needs; only of DFS, DPOR and Random
 	Guarantee Guarantee // only of PCT
 	Phases    Phases    // only of a portfolio
+	States    StateCounts
 }
 
 // Covered says what a complete search has covered.

@@ -34,7 +34,7 @@ func (d *Search) Next() (core.Schedule, bool) {
 	d.Expect()
 	if !d.begun {
 		d.begun = true
-		return core.Schedule{Prefix: d.prefix, WantEnabled: true, Limits: d.Bounds.Limits}, true
+		return d.schedule(), true
 	}
 	top := d.lastOpen()
 	if top < 0 {
@@ -46,7 +46,14 @@ func (d *Search) Next() (core.Schedule, bool) {
 	d.sizes.Turn(top, d.Counts.Executions)
 	b.todo = b.todo[1:]
 	d.Arrive(top, func(p *core.Subtree) bool { return p.Begins == d.prefix[top] })
-	return core.Schedule{Prefix: d.prefix, WantEnabled: true, Limits: d.Bounds.Limits}, true
+	return d.schedule(), true
+}
+
+// schedule is that of the path. The last action of it is new, unless a resumed search goes on with
+// an execution of which nothing is known but that.
+func (d *Search) schedule() core.Schedule {
+	return core.Schedule{Prefix: d.prefix, WantEnabled: true, Limits: d.Bounds.Limits, Covers: true,
+		New: max(len(d.prefix)-1, 0)}
 }
 
 // lastOpen is the last state on the path where something is left to do, -1 if there is none.

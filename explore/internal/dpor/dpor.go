@@ -110,11 +110,11 @@ func (d *Search) Next() (core.Schedule, bool) {
 		return d.End()
 	}
 	if len(d.nodes) == 0 {
-		return core.Schedule{}, true
+		return core.Schedule{Covers: true}, true
 	}
 	top := len(d.nodes) - 1
 	return core.Schedule{Prefix: d.path, Sleep: d.sleepOf(&d.nodes[top]), SleepFrom: top,
-		Tentative: true}, true
+		Tentative: true, Covers: true, New: top}, true
 }
 
 // decide decides what to execute next, unless it has been decided, and reports whether there

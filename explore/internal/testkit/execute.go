@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -71,8 +72,11 @@ func (w *Worker) pendingOf(g *simGoroutine) core.Pending {
 	p := core.Pending{Goroutine: g.id, Needs: w.needs(g), Enabled: w.holds(g)}
 	if in, ok := w.pending(g); ok && in.op == opSleep && w.schedule.EarlyTimers > 0 {
 		p.Accesses = []core.Access{w.clockAccess()}
-	} else if ok && in.op != opChoose && in.op != opSleep && in.op != opExit {
+	} else if ok && in.op != opChoose && in.op != opSleep && in.op != opExit && in.op != opState {
 		p.Accesses = w.firstAccesses(g, in)
+	}
+	if w.schedule.States != nil {
+		p.Accesses = append([]core.Access{w.stateAccess(g)}, p.Accesses...)
 	}
 	return p
 }
@@ -134,6 +138,9 @@ func (w *Worker) access(object int, kind core.AccessKind, delta ...int) {
 		if a.Count+a.Delta < 0 {
 			a.Kind = core.Write
 		}
+	}
+	if a.Kind != core.Read {
+		w.noteEffect()
 	}
 	w.current.Accesses = append(w.current.Accesses, a)
 }
@@ -211,4 +218,78 @@ func (w *Worker) NameOf(a core.Action) string {
 		}
 	}
 	return "clock"
+}
+
+// stateAccess is that of a transition, or of a pending operation, where states are asked for.
+func (w *Worker) stateAccess(g *simGoroutine) core.Access {
+	if in, ok := w.pending(g); ok && in.op == opState {
+		return core.Access{Object: core.StateObject, Kind: core.Write}
+	}
+	return core.Access{Object: core.StateObject, Kind: core.Read}
+}
+
+// touchState has a transition depend on the states that are named.
+func (w *Worker) touchState(g *simGoroutine) {
+	if w.schedule.States != nil {
+		w.current.Accesses = append(w.current.Accesses, w.stateAccess(g))
+	}
+	if w.current.Choices > 1 {
+		w.turn = len(w.Log.Transitions) + 1
+	}
+}
+
+// noteEffect notes that the present transition has an effect.
+func (w *Worker) noteEffect() {
+	n := len(w.Log.Transitions) + 1
+	w.effect = n
+	if w.several {
+		w.turn = n
+	}
+}
+
+// Whole is a text of all that the rest of the execution depends on. Parts of it are left out: bit 0
+// the variables and channels, bit 1 the registers.
+func (w *Worker) Whole(leftOut int) string {
+	var b strings.Builder
+	for _, o := range w.objects {
+		if leftOut&1 == 0 {
+			fmt.Fprint(&b, o)
+		}
+	}
+	for _, g := range w.goroutines {
+		wake := 0
+		if g.wake > 0 {
+			wake = g.wake - w.now
+		}
+		fmt.Fprint(&b, "|", g.id, g.pc, g.blocked, g.continuing, g.returned, g.arrived, g.sealed, wake,
+			g.children)
+		if leftOut&2 == 0 {
+			fmt.Fprint(&b, g.regs)
+		}
+	}
+	fmt.Fprint(&b, w.early)
+	return b.String()
+}
+
+// name names the state, and ends the execution if it is to end there.
+func (w *Worker) name(g *simGoroutine, in instruction) {
+	if w.schedule.States == nil || len(w.Log.Transitions) < w.schedule.New {
+		return
+	}
+	h := fnv.New128a()
+	h.Write([]byte(w.Whole(in.value)))
+	s := core.NamedState{PC: w.program.place(g), Step: len(w.Log.Transitions) + 1, Effect: w.effect,
+		Turn: w.turn, Tick: w.ticked}
+	for i, b := range h.Sum(nil) {
+		s.Key[i/8] = s.Key[i/8]<<8 | uint64(b)
+	}
+	for _, other := range w.goroutines {
+		if in, ok := w.pending(other); other != g && ok && w.holds(other) && in.op != opLoad &&
+			in.op != opState {
+			s.Stirs = true
+		}
+	}
+	if w.schedule.States.Named(s) {
+		w.end(core.Completed, "known")
+	}
 }

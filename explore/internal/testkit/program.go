@@ -45,17 +45,19 @@ const (
 	opWait                    // wait w
 	// send c v; the capacity of a channel is the digits at the end of its name
 	opSend
-	opRecv     // recv r c
-	opSelect   // select r c d: receives from c or d
-	opEither   // either r c d v: receives from c or sends v to d
-	opPoll     // poll r c: receives, or r = -1 at once
-	opOffer    // offer r c v: sends and r = 1, or r = 0 at once
-	opClose    // close c
-	opChoose   // choose r v: r = one of 0 ... v-1
-	opSleep    // sleep v
-	opExit     // exit v
+	opRecv   // recv r c
+	opSelect // select r c d: receives from c or d
+	opEither // either r c d v: receives from c or sends v to d
+	opPoll   // poll r c: receives, or r = -1 at once
+	opOffer  // offer r c v: sends and r = 1, or r = 0 at once
+	opClose  // close c
+	opChoose // choose r v: r = one of 0 ... v-1
+	opSleep  // sleep v
+	opExit   // exit v
+	// state v: names the state of the program; v is what it leaves out, 0 for nothing
+	opState
 	opGo       // go p
-	opSkip     // skip r v n: when r == v skip n operations
+	opSkip     // skip r v n: when r == v skip n operations, or go back if n is negative
 	opAssert   // assert r v: fails unless r == v
 	opEstimate // estimate v: tells a directed search how near a violation is
 	operators
@@ -69,7 +71,7 @@ var syntax = [operators]string{
 	opSend: "send ov", opRecv: "recv ro", opSelect: "select roo",
 	opEither: "either roov", opPoll: "poll ro", opOffer: "offer rov", opClose: "close o",
 	opChoose: "choose rv", opSleep: "sleep v",
-	opExit: "exit v", opGo: "go g", opSkip: "skip rvv", opAssert: "assert rv",
+	opExit: "exit v", opState: "state v", opGo: "go g", opSkip: "skip rvv", opAssert: "assert rv",
 	opEstimate: "estimate v",
 }
 

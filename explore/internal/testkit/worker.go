@@ -30,6 +30,15 @@ type Worker struct {
 	early      int    // how often the clock may still advance early
 	Ended      bool   // by an operation of the program
 	message    string // what it ended with
+	lasts
+}
+
+// lasts are the last transitions of some kinds, counted from 1.
+type lasts struct {
+	effect  int  // with an effect
+	ticked  int  // of the clock
+	turn    int  // that had alternatives, or effects and could have come later
+	several bool // goroutines could go on before the present transition
 }
 
 type simGoroutine struct {
@@ -64,6 +73,24 @@ func Run(p *Program, s core.Schedule, limit int) *Worker {
 
 // RunNaming is Run with other names for objects.
 func RunNaming(p *Program, s core.Schedule, limit int, objectID func(int) core.ObjectID) *Worker {
+	w := newWorker(p, s, limit, objectID)
+	for w.step() {
+	}
+	w.finish()
+	return w
+}
+
+// Follow executes a prefix and nothing else.
+func Follow(p *Program, prefix []core.Action) *Worker {
+	w := newWorker(p, core.Schedule{Prefix: prefix}, 0,
+		func(object int) core.ObjectID { return core.ObjectID(object + 1) })
+	for range prefix {
+		w.step()
+	}
+	return w
+}
+
+func newWorker(p *Program, s core.Schedule, limit int, objectID func(int) core.ObjectID) *Worker {
 	w := &Worker{program: p, schedule: s, limit: limit, objectID: objectID, early: s.EarlyTimers}
 	w.picker = newPicker(w)
 	w.Log.Weight = 1
@@ -72,9 +99,6 @@ func RunNaming(p *Program, s core.Schedule, limit int, objectID func(int) core.O
 		w.objects[i].capacity = int(name[len(name)-1]-'0') * btoi(name[len(name)-1] <= '9')
 	}
 	w.create(1, 0)
-	for w.step() {
-	}
-	w.finish()
 	return w
 }
 
@@ -135,6 +159,7 @@ func (w *Worker) step() bool {
 	}
 	w.spent = w.spent.Plus(w.cost(core.Alternative{Goroutine: action.Goroutine, Choices: 1}, enabled))
 	w.current = &t
+	w.several = len(enabled) > 1
 	w.execute(action)
 	w.Log.Transitions = append(w.Log.Transitions, t)
 	w.sleep = slices.DeleteFunc(w.sleep, func(s *core.Sleeper) bool {
@@ -325,6 +350,9 @@ func (w *Worker) execute(a core.Action) {
 	i := slices.IndexFunc(w.goroutines, func(g *simGoroutine) bool { return g.id == a.Goroutine })
 	g := w.goroutines[i]
 	w.running, w.last = g, g
+	if !w.returning(g) {
+		w.touchState(g)
+	}
 	if w.returning(g) {
 		w.current.Barrier, g.returned, w.Ended = true, true, true
 		return
@@ -410,6 +438,7 @@ func (w *Worker) tick(early bool) {
 		}
 	}
 	w.now, w.last = next, nil
+	w.ticked, w.effect = len(w.Log.Transitions)+1, len(w.Log.Transitions)+1
 	for _, g := range w.goroutines {
 		if g.blocked && g.wake == next {
 			g.wake = 0
@@ -449,6 +478,8 @@ func (w *Worker) operate(g *simGoroutine, choice int) {
 		if g.regs[in.reg] == in.value {
 			g.pc = min(g.pc+in.other, len(g.body))
 		}
+	case opState:
+		w.name(g, in)
 	case opEstimate:
 		w.Log.Estimates = append(w.Log.Estimates,
 			core.Estimated{At: len(w.Log.Transitions), Value: int64(in.value)})
