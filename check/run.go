@@ -12,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/far"
+	"github.com/tandem-mc/tandem/check/internal/naming"
 	"github.com/tandem-mc/tandem/check/internal/pool"
 	"github.com/tandem-mc/tandem/explore"
 )
@@ -30,6 +31,7 @@ type run struct {
 	clock    clock
 	replayed string // what became of the schedule of tandem.Replay; empty: there is none
 	visited  visited
+	notes    []string    // on states that the program names
 	leader   *far.Leader // of workers in other processes; nil: there are none
 }
 
@@ -39,7 +41,9 @@ func newRun(ctx context.Context, o Options, in interest) (*run, error) {
 	if err := o.prepare(); err != nil {
 		return nil, err
 	}
-	r := &run{options: o, config: o.executors(in), clock: startClock()}
+	r := &run{notes: naming.Use(o.Search, o.Program, o.Group != nil, &o.Workers), clock: startClock()}
+	o.World.States = o.Search.NamesStates()
+	r.options, r.config = o, o.executors(in)
 	r.ctx, r.end = context.WithCancelCause(ctx)
 	r.found = collector{most: o.Violations, judge: in.judge, blame: in.blame}
 	if in.enough == nil {
@@ -265,7 +269,8 @@ func (r *run) known() *Result {
 			result.Notes = known.Unused
 		}
 	}
-	result.Notes = append(result.Notes, missed.Notes()...)
+	result.Notes = append(append(result.Notes, missed.Notes()...), r.notes...)
+	result.Notes = append(result.Notes, naming.Explain(result.Verdict, r.options.Program)...)
 	if r.replayed != "" {
 		result.Notes = append(result.Notes, r.replayed)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/modules"
+	"github.com/tandem-mc/tandem/check/internal/naming"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
@@ -16,7 +18,6 @@ import (
 	"github.com/tandem-mc/tandem/peers"
 	"github.com/tandem-mc/tandem/peers/watch"
 	"github.com/tandem-mc/tandem/report"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // Summary describes a finished check for a report.
@@ -30,6 +31,7 @@ func Summary(o Options, result *Result) report.Run {
 	}
 	assumptions.Other = append(assumptions.Other, assumedOfTime(o, v.Executions, c.Early,
 		c.EarlyCutOff))
+	assumptions.Other = append(assumptions.Other, naming.Assumed(v, len(o.Program.Races) > 0)...)
 	counts := peerCounts(o, result)
 	counts.Phases = report.Phases{Systematic: v.Phases.Systematic, Aimed: v.Phases.Aimed,
 		Sampled: v.Phases.Sampled, CutOff: v.Phases.CutOff, FirstViolation: v.Phases.At}
@@ -90,34 +92,6 @@ func sealed(o Options) []string {
 	return nil
 }
 
-// racesIn says on one line where data races are looked for.
-func racesIn(p *sut.Program) string {
-	const room = 100 // for the names of modules
-	where := slices.Clone(p.Races)
-	for i, pattern := range where {
-		if pattern != sut.RacesDirect {
-			continue
-		}
-		where[i] = "main and its direct dependencies"
-		if len(p.Direct) == 0 {
-			continue
-		}
-		list := ""
-		for j, module := range p.Direct {
-			if j > 0 && len(list)+len(module) > room {
-				list += fmt.Sprintf(" and %d more", len(p.Direct)-j)
-				break
-			}
-			if j > 0 {
-				list += ", "
-			}
-			list += module
-		}
-		where[i] += " (" + list + ")"
-	}
-	return strings.Join(where, ", ")
-}
-
 // assumedOfTime says when timers fired: in so many executions some could do so although goroutines
 // could go on.
 func assumedOfTime(o Options, executions, early, cutOff int) string {
@@ -143,7 +117,7 @@ func Assumptions(o Options) report.Assumptions {
 		a.Other = append(a.Other, "ran without "+line)
 	}
 	if len(o.Program.Races) > 0 {
-		a.Other = append(a.Other, "data races are looked for in: "+racesIn(o.Program))
+		a.Other = append(a.Other, "data races are looked for in: "+modules.RacesIn(o.Program))
 	} else {
 		a.Other = append(a.Other, "there are no data races: they are not looked for")
 	}

@@ -175,6 +175,9 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	checked := sampled(schedule, x.config.SelfCheck) || first && x.config.SelfCheck > 0
 	s := x.translator.Schedule(schedule)
 	s.Steps, s.WantLeaks = x.config.Depth, x.config.Leaks
+	if n := schedule.Most; n > 0 && (s.Steps == 0 || n < s.Steps) {
+		s.Steps = n
+	}
 	// A random schedule may go round a loop by chance and still leave it, so it has no limit of
 	// rounds.
 	if s.Seed == 0 {
@@ -246,6 +249,7 @@ func (x *Executor) runOne(s sut.Schedule, checked bool) (*sut.Log, error) {
 func (x *Executor) runChecked(s sut.Schedule) (*sut.Log, error) {
 	var exchanges []driver.Exchange
 	answers := x.Answers()
+	record(&s)
 	defer x.Watch(func(e driver.Exchange) { exchanges = append(exchanges, e) })()
 	log, err := x.worker.Run(s, answers)
 	switch {

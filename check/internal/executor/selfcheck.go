@@ -27,13 +27,18 @@ func (x *Executor) SelfCheck(s sut.Schedule, first *sut.Log, answers func() sut.
 		where  string
 	}{{x.worker, "the same process"}, {twin, "a process of its own"}} {
 		again.worker.Forget()
+		states := repeat(&s)
 		log, err := again.worker.Run(s, answers())
 		// An input that the first run did not have is an error with a log, which Difference
 		// explains.
 		if log == nil {
 			return nil, fmt.Errorf("self-check in %s: %w", again.where, err)
 		}
-		if d := narrate.Difference(x.config.Program, &kept, log, err); d != "" {
+		d := narrate.Difference(x.config.Program, &kept, log, err)
+		if d == "" {
+			d = states.problem(x.config.Program)
+		}
+		if d != "" {
 			if again.worker == x.worker && err == nil && kept.From > 0 && x.sameAgain(s, log, answers()) {
 				return nil, fmt.Errorf("internal error: an execution that began at choice %d, from a state "+
 					"of the program that was kept, differs from the same one from main on "+
@@ -53,8 +58,10 @@ func (x *Executor) sameAgain(s sut.Schedule, log *sut.Log, peers sut.Peers) bool
 	first := *log
 	first.Events = append([]sut.Event(nil), log.Events...)
 	x.worker.Forget()
+	states := repeat(&s)
 	again, err := x.worker.Run(s, peers)
-	return err == nil && narrate.Difference(x.config.Program, &first, again, nil) == ""
+	return err == nil && narrate.Difference(x.config.Program, &first, again, nil) == "" &&
+		states.problem(x.config.Program) == ""
 }
 
 // otherWorker returns the worker for self-checks, which isolates its executions in the way that the

@@ -72,6 +72,7 @@ func TestEveryOutcomeIsTranslated(t *testing.T) {
 		sut.Fatal: explore.Panicked, sut.StepLimit: explore.StepLimit, sut.LogLimit: explore.StepLimit,
 		sut.RoundLimit: explore.StepLimit, sut.OtherLimit: explore.StepLimit,
 		sut.Unjudged: explore.StepLimit, sut.Crashed: explore.Completed,
+		sut.Known: explore.Completed,
 	}
 	errors := map[sut.Outcome]string{
 		sut.Diverged: "the program is not deterministic: the schedule could not be followed at choice 7; " +

@@ -80,16 +80,23 @@ type pending struct {
 // translator's memory.
 func (t *Translator) Schedule(s explore.Schedule) sut.Schedule {
 	t.prefix = t.prefix[:0]
-	sleepFrom := 0 // s.SleepFrom without the clock's actions
+	sleepFrom, newFrom := 0, 0 // s.SleepFrom and s.New without the clock's actions
 	for i, a := range s.Prefix {
 		if i == s.SleepFrom {
 			sleepFrom = len(t.prefix)
+		}
+		if i == s.New {
+			newFrom = len(t.prefix)
 		}
 		if a.Goroutine != 0 {
 			t.prefix = append(t.prefix, a)
 		}
 	}
+	if s.New >= len(s.Prefix) {
+		newFrom = len(t.prefix)
+	}
 	out := sut.Schedule{
+		Naming: sut.Naming{States: s.States, StatesFrom: newFrom},
 		Prefix: t.prefix, SleepFrom: sleepFrom, Tentative: s.Tentative,
 		WantEnabled: s.WantEnabled, Seed: s.Seed, EarlyTimers: s.EarlyTimers,
 		Preemptions: s.Limits.Preemptions, Delays: s.Limits.Delays,
@@ -359,7 +366,7 @@ func access(e *sut.Event, object uint64) explore.Access {
 // Outcome maps how an execution ended; an error is an end that says nothing about the program.
 func Outcome(l *sut.Log) (explore.Outcome, error) {
 	switch l.Outcome {
-	case sut.Completed, sut.Crashed:
+	case sut.Completed, sut.Crashed, sut.Known:
 		return explore.Completed, nil
 	case sut.Deadlock:
 		return explore.Deadlock, nil
