@@ -103,11 +103,11 @@ func (w *Worker) reply(a model.Answer) error {
 		h.Address.Flags, h.Address.FromPort = abi.AddressFrom, uint32(local.Port())
 	}
 	left := unsent{touched: a.Touched, first: a.First, opened: a.Opened, ends: a.Ends,
-		deliveries: a.Deliveries}
+		deliveries: a.Deliveries, gates: a.Gates}
 	for {
 		fill(w.process.Shared, &left)
 		h.More = flag(!left.empty())
-		h.Clients = uint32(a.Clients)
+		h.Clients, h.Halts = uint32(a.Clients), flag(a.Halts)
 		if h.Crashed = flag(a.Crash != nil); h.Crashed != 0 {
 			h.Lost = uint32(min(max(a.Crash.Lost, 0), math.MaxInt32))
 		}
@@ -161,10 +161,13 @@ type unsent struct {
 	ends       []model.Ends     // of these; nil: the program says where they are
 	deliveries []model.Delivery // after those
 	sent       int              // bytes of the first delivery
+	gates      []model.Gate     // after those
 }
 
 // empty reports whether all has been handed over.
-func (u *unsent) empty() bool { return len(u.touched)+len(u.opened)+len(u.deliveries) == 0 }
+func (u *unsent) empty() bool {
+	return len(u.touched)+len(u.opened)+len(u.deliveries)+len(u.gates) == 0
+}
 
 const deliveryHeaderSize = int(unsafe.Sizeof(abi.DeliveryHeader{}))
 
@@ -173,7 +176,7 @@ func fill(sh *abi.Shared, left *unsent) {
 	at := 0
 	sh.Exchange.Deliveries = 0
 	for !left.empty() {
-		room := abi.ExchangeBytes - at - deliveryHeaderSize - 8
+		room := abi.ExchangeBytes - at - 2*(deliveryHeaderSize+8)
 		if room < 2*abi.MessageIPSize {
 			break
 		}
@@ -198,6 +201,17 @@ func fill(sh *abi.Shared, left *unsent) {
 			}
 			at += deliver(sh, at, header, ends)
 			left.first, left.opened = left.first+1, left.opened[1:]
+			continue
+		}
+		if len(left.deliveries) == 0 {
+			g := left.gates[0]
+			for end, object := range []model.ObjectID{g.Passed, g.Next} {
+				header := abi.DeliveryHeader{Connection: abi.GateObject, End: uint32(end),
+					Listener: uint32(g.Conn) + 1}
+				at += deliver(sh, at, header, binary.LittleEndian.AppendUint64(nil, uint64(object)))
+			}
+			sh.Exchange.Deliveries++
+			left.gates = left.gates[1:]
 			continue
 		}
 		d := &left.deliveries[0]

@@ -26,6 +26,7 @@ type places struct {
 	regions int // see Process.Regions
 
 	exchanges      []exchanged // of the last execution, or of the present one
+	events         []Event     // of the last execution
 	stdout, stderr []byte      // of the last execution
 
 	from  kept // where the present execution begins; zero: at main.main
@@ -61,6 +62,7 @@ type exchanged struct {
 	in     model.Input
 	answer model.Answer
 	err    error
+	events int // in the log before it
 }
 
 // isPlain reports whether the execution of a schedule may begin at a place, and keep places. If
@@ -165,6 +167,7 @@ func (p *places) end(sh *abi.Shared, regions int, log *Log, same int) {
 		return
 	}
 	p.cost.Note(p.took, int(sh.Steps)-int(p.from.Steps), len(p.wanted))
+	p.events = log.Events
 	n := len(p.steps)
 	for n > 0 && p.steps[n-1].event >= same {
 		n--
@@ -233,13 +236,14 @@ func join(before []byte, n uint64, rest []byte) []byte {
 }
 
 // exchanged notes an answer.
-func (p *places) exchanged(in model.Input, answer model.Answer) {
+func (p *places) exchanged(in model.Input, answer model.Answer, events int) {
 	if p.off || p.like == (alike{}) {
 		return
 	}
 	in.Data = bytes.Clone(in.Data)
 	answer.Reaction, answer.Touched = answer.Reaction.Clone(), slices.Clone(answer.Touched)
-	p.exchanges = append(p.exchanges, exchanged{in: in, answer: answer})
+	answer.Gates = slices.Clone(answer.Gates)
+	p.exchanges = append(p.exchanges, exchanged{in: in, answer: answer, events: events})
 }
 
 // again gives the peers the inputs before the last place once more. If an answer is another one, no
@@ -249,6 +253,9 @@ func (p *places) again(peers Peers) Peers {
 	asked := []exchanged{}
 	for n := len(p.kept); n > 0 && len(asked) < int(p.kept[n-1].Exchanges); {
 		x := &p.exchanges[len(asked)]
+		if watcher, ok := peers.(Watcher); ok {
+			watcher.Watch(p.events[:x.events])
+		}
 		answer, err := peers.Exchange(x.in)
 		asked = append(asked, exchanged{in: x.in, answer: answer, err: err})
 		if err == nil && answer.Equal(x.answer) {
@@ -274,6 +281,13 @@ func (p *places) again(peers Peers) Peers {
 type ahead struct {
 	answers []exchanged
 	peers   Peers
+}
+
+// Watch implements Watcher. The peers have seen what is before the inputs that they were given.
+func (a *ahead) Watch(events []Event) {
+	if watcher, ok := a.peers.(Watcher); ok && len(a.answers) == 0 {
+		watcher.Watch(events)
+	}
 }
 
 // Exchange implements Peers.

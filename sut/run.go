@@ -272,6 +272,23 @@ func (w *Worker) relaunch() error {
 	return w.launch()
 }
 
+// watch shows peers that want to know of it what the program has done so far.
+func (w *Worker) watch(peers Peers) error {
+	watcher, ok := peers.(Watcher)
+	if !ok {
+		return nil
+	}
+	s := w.process.Shared
+	if s.Records > abi.MaxRecords {
+		return damage("it has %d records of at most %d", s.Records, abi.MaxRecords)
+	}
+	if err := w.watched.readEvents(s.Record[:s.Records], s.OnlyEnd != 0); err != nil {
+		return err
+	}
+	watcher.Watch(w.watched.events)
+	return nil
+}
+
 // exchange serves one input of the program.
 func (w *Worker) exchange(peers Peers, states States) error {
 	switch h := &w.process.Shared.Exchange; h.Kind {
@@ -287,12 +304,15 @@ func (w *Worker) exchange(peers Peers, states States) error {
 	if peers == nil {
 		return damage("it asks for peers, and there are none")
 	}
+	if err := w.watch(peers); err != nil {
+		return err
+	}
 	w.process.Disarm() // the peers have time limits of their own
 	answer, err := peers.Exchange(in)
 	w.process.Arm()
 	if err != nil {
 		return err
 	}
-	w.places.exchanged(in, answer)
+	w.places.exchanged(in, answer, int(w.process.Shared.Records))
 	return w.reply(answer)
 }

@@ -286,3 +286,10 @@ type Peers interface {
 	// the call. An error ends the execution, and Run returns it.
 	Exchange(model.Input) (model.Answer, error)
 }
+
+// Watcher is implemented by Peers whose answers depend on what the program has done by itself.
+// Watch is called before each Exchange with all events of the execution until then, the accesses of
+// the input among them. They are valid during the call.
+type Watcher interface {
+	Watch([]Event)
+}

@@ -51,6 +51,7 @@ type Worker struct {
 	process     *process.Process
 	running     atomic.Pointer[process.Process] // for Interrupt
 	reader      logReader
+	watched     logReader // of the present execution, while it runs
 	places      places
 	disk        []byte // that executions find; nil: that of the machine
 	// Package initialisation looks at what disks change, so a process begins with each of them.

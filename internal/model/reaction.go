@@ -94,7 +94,15 @@ type Time struct {
 // depend on.
 type Touch struct {
 	Object ObjectID
-	Kind   AccessKind // Read or Write
+	Kind   AccessKind
+}
+
+// Gate says what decides how much a connection has received: objects that inputs touch. Whoever
+// takes from the connection reads Passed, which stands for what has arrived last. Whoever finds
+// nothing there reads Next, which stands for what comes next. With 0 there is none.
+type Gate struct {
+	Conn         int
+	Passed, Next ObjectID
 }
 
 // Answer is what an execution is told of an input: the reaction, and what is not in a reaction
@@ -113,11 +121,16 @@ type Answer struct {
 	Again bool
 	// Touched are what the transition of the input accesses besides what it does to connections.
 	Touched []Touch
+	// Gates are new ones of connections, with those that are opened now.
+	Gates []Gate
 	// Failure ends the execution with a failed assertion, for this reason, if it is not empty.
 	Failure string
 	// Crash ends the execution before the input takes effect, if it is not nil. Of the rest of the
 	// answer only Touched counts then.
 	Crash *Crash
+	// Halts has the goroutine of the input wait for ever from here on: the rest of the execution
+	// shows what others do without it.
+	Halts bool
 }
 
 // Ends is where a connection is: its end in the program, and the other one.
@@ -134,8 +147,9 @@ type Crash struct {
 func (a Answer) Equal(other Answer) bool {
 	return a.Reaction.Equal(other.Reaction) && a.Conn == other.Conn && a.First == other.First &&
 		a.Clients == other.Clients && a.Again == other.Again && a.Failure == other.Failure &&
-		slices.Equal(a.Touched, other.Touched) && a.Local == other.Local &&
-		slices.Equal(a.Ends, other.Ends) && (a.Crash == nil) == (other.Crash == nil) &&
+		a.Halts == other.Halts && slices.Equal(a.Touched, other.Touched) && a.Local == other.Local &&
+		slices.Equal(a.Ends, other.Ends) && slices.Equal(a.Gates, other.Gates) &&
+		(a.Crash == nil) == (other.Crash == nil) &&
 		(a.Crash == nil || *a.Crash == *other.Crash)
 }
 

@@ -197,8 +197,8 @@ func TestAnswersDiffer(t *testing.T) {
 	full := func() Answer {
 		return Answer{Reaction: Reaction{Refused: 1, Opened: []int{1}, Deliveries: []Delivery{{Conn: 1}},
 			Ended: []Ending{{Peer: 1}}, Time: Time{Passed: 1}}, Conn: 1, First: 1, Clients: 1, Again: true,
-			Local: "1", Ends: []Ends{{Local: "1"}}, Touched: []Touch{{Object: 1}}, Failure: "1",
-			Crash: &Crash{Lost: 1}}
+			Local: "1", Ends: []Ends{{Local: "1"}}, Touched: []Touch{{Object: 1}}, Gates: []Gate{{Conn: 1}},
+			Failure: "1", Crash: &Crash{Lost: 1}, Halts: true}
 	}
 	if !full().Equal(full()) {
 		t.Error("an answer differs from itself")

@@ -131,3 +131,8 @@ const LoopYears = 4
 // TouchObject is, in place of the connection of a delivery, that the transition accesses an object:
 // the data are its name, and nothing arrives. The end is the kind of the access.
 const TouchObject = 1<<32 - 1
+
+// GateObject is likewise, that what a connection receives depends on an object: the data are its
+// name, and Listener is 1 + the number of the connection. The end is 0 if that has arrived, and 1
+// if it comes next.
+const GateObject = 1<<32 - 2

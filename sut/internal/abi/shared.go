@@ -402,6 +402,8 @@ type SocketQueue struct {
 	Room           int32 // bytes, or more than can ever be wanted
 	Want           int32 // room that the write which waits needs
 	Reader, Writer int32 // descriptors of its two ends, whose deadlines count; 0: none
+	// Objects that decide how much has arrived, see GateObject; 0: none.
+	Gates [2]uint64
 }
 
 // Region is a run of pages and where its saved copy is.

@@ -74,9 +74,10 @@ type ExchangeHeader struct {
 	// why, such as ClosedByFault.
 	Name uint64
 	// Of a pass: ns until the program's next timer, 0 if it has none, or passOnce.
-	Most                uint64
-	Passed              uint64 // on the way back from a pass: ns that have gone
-	Shows, Idle, Tie, _ uint32 // likewise: see model.Time
+	Most             uint64
+	Passed           uint64 // on the way back from a pass: ns that have gone
+	Shows, Idle, Tie uint32 // likewise: see model.Time
+	Halts            uint32 // on the way back: the goroutine goes no further
 }
 
 // ExchangeAddress is what a socket talks to or listens at, and, of a datagram socket, where it is
@@ -123,7 +124,7 @@ const (
 
 // DeliveryHeader precedes the bytes of one delivery in data.
 type DeliveryHeader struct {
-	Connection uint32 // or TouchObject
+	Connection uint32 // or TouchObject, GateObject
 	End        uint32
 	Length     uint32
 	// 1 + the number of that at which the peers have opened the connection; 0: it was there. The

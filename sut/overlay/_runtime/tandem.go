@@ -463,6 +463,9 @@ func tandemAccess(t *tandemG, object uint64, kind, ready uint8) {
 	if tandemCounts.has(t.op) {
 		r.number, r.b = uint32(tandemDelta(t)), uint64(tandemCounter(t))
 	}
+	if tandemIsSocketOp(t.op) && t.state != 0 {
+		tandemPassGates(t, ready)
+	}
 }
 
 // tandemNextRecord appends a record to the log, to be written; a full log ends the

@@ -5,17 +5,23 @@ import (
 	"unsafe"
 )
 
-// tandemInput records that the running transition gave the peer group an input, on the
-// connection of which out is the queue of what the program sends.
+// tandemTouchPeers records what an input accesses, on the connection of which out is the queue of
+// what the program sends. It comes before the checker is asked, who may look what is before the
+// input.
 //
-//go:linkname tandemInput syscall.tandemInput
-func tandemInput(op uint8, out *socketQueue, connection uint32, p []byte) {
-	t := &getg().tandem
+//go:linkname tandemTouchPeers syscall.tandemTouchPeers
+func tandemTouchPeers(op uint8, out *socketQueue) {
 	if !tandemTakesOwn(op) {
 		tandemTouchName(op, tandemPeerObject(out), accessWrite)
 	}
+}
+
+// tandemInput records that the running transition gave the peer group an input.
+//
+//go:linkname tandemInput syscall.tandemInput
+func tandemInput(op uint8, connection uint32, p []byte) {
 	tandemRecord(record{kind: recordExchange, op: op, a: uint64(connection), b: tandemHash(p),
-		number: uint32(len(p)), pc: uint64(t.caller)})
+		number: uint32(len(p)), pc: uint64(getg().tandem.caller)})
 }
 
 // tandemDelivered records what an input made the peers send to a queue.
@@ -106,7 +112,8 @@ func tandemAnsweredFrom() (port int, ok bool) {
 }
 
 // tandemExchangeMore reports whether there is more of the last answer. When there is not, what
-// it says beside deliveries takes effect.
+// it says beside deliveries takes effect: the goroutine may wait for ever from here on, as in a
+// select without cases.
 //
 //go:linkname tandemExchangeMore syscall.tandemExchangeMore
 func tandemExchangeMore() bool {
@@ -118,6 +125,9 @@ func tandemExchangeMore() bool {
 	if h.failed != 0 {
 		tandemNoteStack()
 		tandemEnd(outcomeAssert)
+	}
+	if h.halts != 0 {
+		gopark(nil, nil, waitReasonSelectNoCases, traceBlockForever, 1)
 	}
 	return false
 }

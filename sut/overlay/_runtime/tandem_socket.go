@@ -139,6 +139,13 @@ func tandemSocketObject(t *tandemG) uint64 {
 	return (*socketQueue)(unsafe.Pointer(t.state)).object
 }
 
+func tandemObject(t *tandemG) uint64 {
+	if t.op != opDescriptorClose && tandemIsSocketOp(t.op) {
+		return tandemSocketObject(t)
+	}
+	return tandemNameFor(t)
+}
+
 // tandemIsSocketOp tells the operations on sockets, pipes and their descriptors.
 func tandemIsSocketOp(op uint8) bool { return tandemSocketOperations.has(op) }
 
@@ -252,6 +259,25 @@ func tandemBehaviour() uint32 {
 	}
 	tandem.behave = true
 	return t.choice
+}
+
+// tandemPassGates records what decides whether an operation finds something in its queue, if the
+// checker has said so. One that waits goes on only with what has arrived. A try may find that
+// nothing has.
+func tandemPassGates(t *tandemG, ready uint8) {
+	q := (*socketQueue)(unsafe.Pointer(t.state))
+	tries := t.op == opSocketTry
+	if q.gates[0] != 0 && (tries || ready&tandemNeed(t.op) != 0) {
+		tandemPassGate(t, q.gates[0])
+	}
+	if q.gates[1] != 0 && tries && !q.readable {
+		tandemPassGate(t, q.gates[1])
+	}
+}
+
+func tandemPassGate(t *tandemG, object uint64) {
+	tandemRecord(record{kind: recordAccess, op: t.op, flag: accessRead, ready: readyFree | readyReader,
+		a: object, pc: uint64(t.caller), open: uint64(t.open)})
 }
 
 // tandemTouch records that the running transition uses a queue. It is called

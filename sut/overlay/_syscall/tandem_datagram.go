@@ -123,9 +123,10 @@ func (e *tandemEndpoint) openDatagrams(op uint8, to *tandemAddress) Errno {
 	beyond := tandemNewFlow(0)
 	beyond.queue.room = tandemAnyRoom
 	address, names := e.outside(to, from)
+	tandemTouchPeers(op, &beyond.queue)
 	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), &address,
 		beyond.queue.object, names)
-	tandemInput(op, &beyond.queue, number, nil)
+	tandemInput(op, number, nil)
 	tandemPeersHear(tandemPass)
 	if errno == 0 {
 		e.beyond, e.open = beyond, to == nil
@@ -172,8 +173,9 @@ func (e *tandemEndpoint) sendForeign(p []byte, to *tandemAddress, fault uint32) 
 }
 
 func tandemInputMessage(e *tandemEndpoint, message []byte) {
+	tandemTouchPeers(opSocketWrite, e.outQueue())
 	_, _, deliveries, data := tandemExchange(exchangeSend, e.number, nil, 0, message)
-	tandemInput(opSocketWrite, e.outQueue(), e.number, message)
+	tandemInput(opSocketWrite, e.number, message)
 	tandemDeliver(opSocketWrite, deliveries, data)
 }
 

@@ -2,8 +2,11 @@ package syscall
 
 import "unsafe"
 
+//go:linkname tandemTouchPeers
+func tandemTouchPeers(op uint8, out *socketQueue)
+
 //go:linkname tandemInput
-func tandemInput(op uint8, out *socketQueue, connection uint32, p []byte)
+func tandemInput(op uint8, connection uint32, p []byte)
 
 //go:linkname tandemDelivered
 func tandemDelivered(op uint8, q *socketQueue, connection uint32, end uint32, p []byte)
@@ -66,9 +69,10 @@ func (e *tandemEndpoint) reachedAt() [16]byte {
 // listenForeign lets the peers connect: those that waited for it have reacted when it returns.
 func (e *tandemEndpoint) listenForeign() Errno {
 	to, names := e.outside(&e.local, nil)
+	tandemTouchPeers(opBind, nil)
 	errno, number, deliveries, data := tandemExchange(exchangeListen, tandemBehaviour(), &to,
 		e.in.queue.object, names)
-	tandemInput(opBind, nil, number, nil)
+	tandemInput(opBind, number, nil)
 	tandemPeersHear(tandemPass)
 	if errno == 0 {
 		e.setForeign(number)
@@ -136,13 +140,14 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	}
 	in, out := tandemNewFlow(0), tandemNewFlow(0)
 	to, names := e.outside(&a, own)
+	tandemTouchPeers(opConnect, &out.queue)
 	errno, number, deliveries, data := tandemExchange(exchangeConnect, tandemBehaviour(), &to,
 		in.queue.object, names)
 	if port, ok := tandemAnsweredFrom(); ok {
 		e.takePort(port)
 	}
 	waited := tandemHasWaited()
-	tandemInput(opConnect, &out.queue, number, nil)
+	tandemInput(opConnect, number, nil)
 	tandemPeersHear(tandemPass)
 	switch Errno(errno) {
 	case EINPROGRESS:
@@ -170,7 +175,8 @@ func (e *tandemEndpoint) takePort(port int) {
 func tandemPass(most uint64) {
 	_, _, deliveries, data := tandemExchange(exchangePass, 0, nil, most, nil)
 	tandemTimePassed(most)
-	tandemInput(opPass, nil, 0, nil)
+	tandemTouchPeers(opPass, nil)
+	tandemInput(opPass, 0, nil)
 	tandemDeliver(opPass, deliveries, data)
 }
 
@@ -179,8 +185,9 @@ func (e *tandemEndpoint) noteTaken(op uint8, kind uint32, p []byte) {
 	if !e.foreign || !tandemTellsTaken() {
 		return
 	}
+	tandemTouchPeers(op, e.outQueue())
 	_, _, deliveries, data := tandemExchange(kind, e.number, nil, 0, p[:min(len(p), exchangeBytes)])
-	tandemInput(op, e.outQueue(), e.number, p)
+	tandemInput(op, e.number, p)
 	tandemDeliver(op, deliveries, data)
 }
 
@@ -234,6 +241,13 @@ func tandemDeliver(op uint8, deliveries uint32, data []byte) {
 func tandemReceive(op uint8, h *deliveryHeader, p []byte) {
 	if h.connection == touchObject {
 		tandemTouchName(op, *(*uint64)(unsafe.Pointer(&p[0])), uint8(h.end))
+		return
+	}
+	if h.connection == gateObject {
+		if n := int(h.listener) - 1; n < len(tandemForeign) && tandemForeign[n] != nil &&
+			tandemForeign[n].in != nil {
+			tandemForeign[n].in.queue.gates[h.end&1] = *(*uint64)(unsafe.Pointer(&p[0]))
+		}
 		return
 	}
 	if h.listener != 0 {
@@ -318,8 +332,9 @@ func (e *tandemEndpoint) writeForeign(fd int, p []byte) (int, Errno) {
 	if e.isMessages() {
 		sent = tandemMessageTo(b, nil, AF_UNIX)
 	}
+	tandemTouchPeers(opSocketWrite, e.outQueue())
 	errno, _, deliveries, data := tandemExchange(exchangeSend, e.number, nil, 0, sent)
-	tandemInput(opSocketWrite, e.outQueue(), e.number, sent)
+	tandemInput(opSocketWrite, e.number, sent)
 	tandemDeliver(opSocketWrite, deliveries, data)
 	if errno != 0 {
 		return 0, Errno(errno)
@@ -343,8 +358,9 @@ func (e *tandemEndpoint) shutdownForeign(fd int) Errno {
 	if e.mute {
 		return 0
 	}
+	tandemTouchPeers(opSocketShutdown, e.outQueue())
 	errno, _, deliveries, data := tandemExchange(exchangeShutdown, e.number, nil, 0, nil)
-	tandemInput(opSocketShutdown, e.outQueue(), e.number, nil)
+	tandemInput(opSocketShutdown, e.number, nil)
 	tandemDeliver(opSocketShutdown, deliveries, data)
 	return Errno(errno)
 }
@@ -375,7 +391,8 @@ func tandemCloseForeign(e *tandemEndpoint) {
 
 // tellClosed tells the checker that a connection is closed, and why.
 func (e *tandemEndpoint) tellClosed(op uint8, why uint64) {
+	tandemTouchPeers(op, e.outQueue())
 	_, _, deliveries, data := tandemExchange(exchangeClose, e.number, nil, why, nil)
-	tandemInput(op, e.outQueue(), e.number, nil)
+	tandemInput(op, e.number, nil)
 	tandemDeliver(op, deliveries, data)
 }

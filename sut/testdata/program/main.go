@@ -94,6 +94,8 @@ var scenarios = map[string]func(){
 	"in a second": func() { deadline(time.Second) },
 	"closereader": closeReader,
 	"exchanges":   exchanges,
+	"two talk":    twoTalk,
+	"try":         try,
 	"goroutines": func() {
 		for range 5000 {
 			go select0()
