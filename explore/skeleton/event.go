@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Name names an event of a system. The events of one stream of a component happen one after the
@@ -105,11 +104,15 @@ func (g Global) normal() Global {
 
 // keyOf joins texts so that no two lists give the same.
 func keyOf(parts ...string) string {
-	var b strings.Builder
+	n := 0
 	for _, part := range parts {
-		b.WriteString(strconv.Quote(part))
+		n += len(part) + 5
 	}
-	return b.String()
+	b := make([]byte, 0, n)
+	for _, part := range parts {
+		b = append(append(strconv.AppendInt(b, int64(len(part)), 10), ':'), part...)
+	}
+	return string(b)
 }
 
 // hashOf is short, and the same for no other key.

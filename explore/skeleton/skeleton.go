@@ -65,7 +65,8 @@ type System struct {
 	asked      map[string]bool   // keys of all items that there were
 	explored   map[string]Result // of the items that were explored, by key
 	found      []found
-	known      map[string]bool // keys of found
+	known      map[string]bool  // keys of found
+	having     map[string][]int // which of found have an event, or all of a component, by its key
 	branches   []Branch
 	branched   map[string]bool // keys of branches
 }
@@ -86,8 +87,8 @@ type Result struct {
 // New begins the exploration of a system of some components. The first item is to run it once.
 func New(components int) *System {
 	s := &System{components: components, asked: map[string]bool{}, explored: map[string]Result{},
-		known: map[string]bool{}, branched: map[string]bool{}}
-	s.complete(make(Global, components))
+		known: map[string]bool{}, having: map[string][]int{}, branched: map[string]bool{}}
+	s.ask(completion(make(Global, components)))
 	return s
 }
 
@@ -120,6 +121,7 @@ func (s *System) Completed(key string, g Global) {
 		f.items = append(f.items, item.Key)
 		s.ask(item)
 	}
+	s.note(g)
 	s.found = append(s.found, f)
 	for _, b := range s.branches {
 		s.compose(g, b)
@@ -157,18 +159,43 @@ func (s *System) Explored(key string, e Exploration) {
 // compose asks for the execution that a skeleton and a branch give together, if they fit.
 func (s *System) compose(g Global, b Branch) {
 	if next, fits := g.substitute(b); fits {
-		s.complete(next)
+		s.complete(next, &b)
 	}
 }
 
-// complete asks for an execution with a prefix, unless one is known.
-func (s *System) complete(prefix Global) {
-	for _, f := range s.found {
-		if f.skeleton.extends(prefix) {
+// complete asks for an execution with a prefix that ends in a branch, unless one is known.
+func (s *System) complete(prefix Global, b *Branch) {
+	item := completion(prefix)
+	if s.asked[item.Key] {
+		return
+	}
+	// Only those that have the branch begin with the prefix.
+	sign := prefix[b.Component].key()
+	if b.Event != nil {
+		sign = b.Event.key()
+	}
+	for _, i := range s.having[sign] {
+		if s.found[i].skeleton.extends(prefix) {
 			return
 		}
 	}
-	s.ask(Item{Key: "complete " + prefix.key(), Component: Completion, Prefix: prefix})
+	s.ask(item)
+}
+
+// completion is the item that runs an execution with a prefix to its end.
+func completion(prefix Global) Item {
+	return Item{Key: "complete " + prefix.key(), Component: Completion, Prefix: prefix}
+}
+
+// note has a skeleton be found by its events, and by the whole of what each component does.
+func (s *System) note(g Global) {
+	for c := range g {
+		s.having[g[c].key()] = append(s.having[g[c].key()], len(s.found))
+		for i := range g[c].Events {
+			k := g[c].Events[i].key()
+			s.having[k] = append(s.having[k], len(s.found))
+		}
+	}
 }
 
 // ask adds an item, unless it was there before.
