@@ -1,10 +1,9 @@
 package nodes
 
 import (
-	"slices"
-
 	"github.com/tandem-mc/tandem/check/internal/nodes/dependence"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -40,20 +39,7 @@ type transition struct {
 	// accesses are those of the program; all has those, too, that the environment has added.
 	accesses, all []model.Access
 	exchanges     []int // inputs, as they are counted
-	parts         []part
 }
-
-// part is what a transition does up to an input, or after its last one. Where something has not
-// arrived yet, a transition ends that would have gone on. So parts do not depend on what arrives,
-// and transitions do.
-type part struct {
-	accesses []model.Access // of the program
-	starts   []uint64
-	input    int // none: there is none
-}
-
-// none is the input of a part that has none.
-const none = atEnd - 1
 
 // transitions reads a log, of an execution to which so much can arrive.
 func transitions(events []sut.Event, arrivals int) (list []transition) {
@@ -64,13 +50,11 @@ func transitions(events []sut.Event, arrivals int) (list []transition) {
 		case sut.Stepped:
 			list = append(list, transition{choice: e.Alternative(),
 				Step:    dependence.Step{Goroutine: e.Subject, Stepped: true},
-				barrier: e.Operation == sut.Exit, asks: e.Subject == sut.PeerTimeSource,
-				parts: []part{{input: none}}})
+				barrier: e.Operation == sut.Exit, asks: e.Subject == sut.PeerTimeSource})
 			continue
 		case sut.Ticked:
 			if !e.TicksWithin() {
-				list = append(list, transition{barrier: !e.AsksPeers(), asks: e.AsksPeers(),
-					parts: []part{{input: none}}})
+				list = append(list, transition{barrier: !e.AsksPeers(), asks: e.AsksPeers()})
 			}
 			continue
 		}
@@ -78,45 +62,21 @@ func transitions(events []sut.Event, arrivals int) (list []transition) {
 			continue
 		}
 		t := &list[len(list)-1]
-		if t.parts[len(t.parts)-1].input != none {
-			t.parts = append(t.parts, part{input: none})
-		}
-		last := &t.parts[len(t.parts)-1]
 		switch e.Kind {
 		case sut.Accessed:
 			a := model.Access{Object: model.ObjectID(e.Subject), Kind: e.Access}
 			t.all = append(t.all, a)
-			if !isTouched(a.Object, arrivals) && a.Object != groupObject && !delivers(events[i:]) {
-				t.accesses, last.accesses = append(t.accesses, a), append(last.accesses, a)
+			if !dependence.IsAdded(a.Object, arrivals) && !pasts.Delivers(events[i:]) {
+				t.accesses = append(t.accesses, a)
 			}
 		case sut.Spawned, sut.Woke:
-			t.Starts, last.starts = append(t.Starts, e.Subject), append(last.starts, e.Subject)
+			t.Starts = append(t.Starts, e.Subject)
 		case sut.Exchanged:
-			t.exchanges, last.input = append(t.exchanges, inputs), inputs
+			t.exchanges = append(t.exchanges, inputs)
 			inputs++
 		}
 	}
 	return list
-}
-
-// groupObject is what the passing of time accesses.
-const groupObject = model.ObjectID(1 << 63)
-
-// What arrives is handed out at the end of an input. Nothing of the program is logged in between.
-// So all accesses from an input to the last thing that it has delivered are those of arrivals.
-
-// delivers says whether an access is that of an arrival: something is delivered after it, before
-// the next input or transition.
-func delivers(events []sut.Event) bool {
-	for i := range events {
-		switch events[i].Kind {
-		case sut.Delivered:
-			return true
-		case sut.Exchanged, sut.Stepped, sut.Ticked:
-			return false
-		}
-	}
-	return false
 }
 
 // causality is what is before what in an execution.
@@ -127,12 +87,11 @@ type causality struct {
 	// index. follows are those that are, and come of nothing that is not.
 	departures []int
 	follows    []bool
-	resets     counts // of connections that were not accepted, and all before these
 	print      uint64 // the same for executions that differ in the order of independent transitions
 }
 
-// analyse finds out what is before each event that the node has made, to which so much could
-// arrive. It fills in the Past of these.
+// analyse finds out which events the node has made that are not the script's, in an execution in
+// which so much could arrive.
 func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 	c := &causality{follows: make([]bool, len(n.made))}
 	if n.ordered {
@@ -144,6 +103,7 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		}
 		return c
 	}
+	n.placeAll(events, arrivals)
 	c.transitions = transitions(events, arrivals)
 	made := map[int][]int{} // by input
 	for i, input := range n.inputs {
@@ -151,7 +111,6 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 	}
 	// own is by the program alone, and all with what the environment has added.
 	own, all := dependence.New(), dependence.New()
-	known := &pasts{Dependence: dependence.New()}
 	prints := make([]uint64, len(c.transitions))
 	astray := make([]bool, len(c.transitions))
 	for i := range c.transitions {
@@ -163,7 +122,7 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 			for _, k := range made[input] {
 				advances = advances || n.made[k].Tick > 0
 				if n.made[k].Stream == network.Doors {
-					accesses = append(accesses, model.Access{Object: doorsObject, Kind: model.Write})
+					accesses = append(accesses, model.Access{Object: dependence.Doors, Kind: model.Write})
 				}
 			}
 		}
@@ -184,63 +143,49 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		}
 		prints[i] = dependence.Mix(print)
 		c.print += dependence.Mix(prints[i])
-		for j := range t.parts {
-			events := made[t.parts[j].input]
-			before := known.of(t, j, advances && j == 0, slices.ContainsFunc(events, n.isOfDoors))
-			for _, k := range events {
-				before = n.place(c, k, before, &astray[i])
+		for _, input := range t.exchanges {
+			for _, k := range made[input] {
+				n.judge(c, k, &astray[i])
 			}
-			known.add(before)
 		}
 	}
 	// The end of the node comes after all else. A node whose process is gone cannot do more.
-	end, lost := counts(nil), len(c.departures) > 0
-	for _, p := range known.list {
-		end = end.with(p)
-	}
+	lost := len(c.departures) > 0
 	for _, k := range made[atEnd] {
-		end = n.place(c, k, end, &lost)
+		n.judge(c, k, &lost)
 	}
 	return c
 }
 
-// pasts are what is before, and in, each part of the transitions of an execution, as far as it is
-// known. Which events a transition makes at once depends on what has arrived by then. So what comes
-// before an event is found by parts: the Past of an event is the same, whether the transition goes
-// on after it or has to wait.
-type pasts struct {
-	*dependence.Dependence
-	list []counts
+// placeAll fills in the Past of all events, unless it was filled in while the node ran. That was
+// not done where a node follows a file, since the events there are compared without their Past.
+func (n *track) placeAll(events []sut.Event, arrivals int) {
+	if n.pasts != nil {
+		return
+	}
+	p := pasts.New(arrivals)
+	next, inputs := 0, 0
+	place := func(input int) {
+		for ; next < len(n.made) && n.inputs[next] == input; next++ {
+			p.Place(&n.made[next])
+		}
+	}
+	for i := range events {
+		if events[i].Kind == sut.Exchanged {
+			p.Read(events[:i])
+			place(inputs)
+			inputs++
+		}
+	}
+	p.Read(events)
+	p.End()
+	place(atEnd)
 }
 
-// of is what is before the next part, which is the j-th of a transition. At a barrier, all that was
-// is before it.
-func (p *pasts) of(t *transition, j int, barrier, isOfDoors bool) (past counts) {
-	part := &t.parts[j]
-	accesses := part.accesses
-	if isOfDoors {
-		accesses = append(slices.Clip(accesses), model.Access{Object: doorsObject, Kind: model.Write})
-	}
-	as := dependence.Step{Goroutine: t.Goroutine, Stepped: t.Stepped, Starts: part.starts}
-	for _, k := range p.Dependence.Add(len(p.list), as, barrier, accesses) {
-		past = past.with(p.list[k])
-	}
-	return past
-}
-
-// add notes what is before all that comes after that part, with the events of the part.
-func (p *pasts) add(past counts) { p.list = append(p.list, past) }
-
-// isOfDoors reports whether an event is among those that open connections.
-func (n *track) isOfDoors(k int) bool { return n.made[k].Stream == network.Doors }
-
-// place notes what is before an event, and whether it is that of the script.
-func (n *track) place(c *causality, k int, past counts, astray *bool) counts {
+// judge notes whether an event is that of the script. astray says whether its transition comes of
+// an event that is not, and is set if it does from here on.
+func (n *track) judge(c *causality, k int, astray *bool) {
 	e := &n.made[k]
-	if e.Tick > 0 {
-		past = past.with(c.resets)
-	}
-	e.Past = past.names(n.node, n.streams)
 	at, known := n.places[e.Name]
 	// Equal includes the Past: the same event in another order is a departure, too.
 	switch {
@@ -251,45 +196,6 @@ func (n *track) place(c *causality, k int, past counts, astray *bool) counts {
 		c.departures = append(c.departures, k)
 		*astray = true
 	}
-	with := slices.Clone(past)
-	for len(with) < len(n.streams) {
-		with = append(with, 0)
-	}
-	with[slices.Index(n.streams, e.Stream)] = e.N
-	if network.Did(e).Unaccepted { // nothing that the node does comes of it, but time passes after it
-		c.resets = c.resets.with(with)
-		return past
-	}
-	return with
-}
-
-// counts says how many events of each stream there are.
-type counts []int
-
-// with is what is in either.
-func (c counts) with(d counts) counts {
-	if len(d) == 0 {
-		return c
-	}
-	joined := slices.Clone(c)
-	for len(joined) < len(d) {
-		joined = append(joined, 0)
-	}
-	for s, n := range d {
-		joined[s] = max(joined[s], n)
-	}
-	return joined
-}
-
-// names are the last events of the streams, sorted.
-func (c counts) names(node int, streams []string) (list []skeleton.Name) {
-	for s, n := range c {
-		if n > 0 {
-			list = append(list, skeleton.Name{Component: node, Stream: streams[s], N: n})
-		}
-	}
-	slices.SortFunc(list, network.CompareNames)
-	return list
 }
 
 // hasDone says whether the node has done all that the script says.

@@ -21,6 +21,9 @@ func access(object uint64, kind model.AccessKind) sut.Event {
 	return sut.Event{Kind: sut.Accessed, Subject: object, Access: kind}
 }
 
+// touch is an access that the environment adds.
+func touch(o model.ObjectID) sut.Event { return access(uint64(o), model.Write) }
+
 var (
 	input    = sut.Event{Kind: sut.Exchanged}
 	delivery = sut.Event{Kind: sut.Delivered}
@@ -51,10 +54,10 @@ func TestDependence(t *testing.T) {
 		{"after an arrival", []sut.Event{step(1), input, access(queue, model.Write), delivery,
 			access(queue, model.Write), step(2), access(queue, model.Write)}, [][]int{nil, {0}}},
 		// Names of the program's objects are hashes, with any bits.
-		{"like what is touched", []sut.Event{step(1), access(uint64(arrivalObject(1)), model.Write), step(2),
-			access(uint64(arrivalObject(1)), model.Write)}, [][]int{nil, {0}}},
-		{"touched", []sut.Event{step(1), access(uint64(arrivalObject(0)), model.Write), step(2),
-			access(uint64(arrivalObject(0)), model.Write)}, [][]int{nil, nil}},
+		{"like what is touched", []sut.Event{step(1), touch(dependence.Arrival(1)), step(2),
+			touch(dependence.Arrival(1))}, [][]int{nil, {0}}},
+		{"touched", []sut.Event{step(1), touch(dependence.Arrival(0)), step(2),
+			touch(dependence.Arrival(0))}, [][]int{nil, nil}},
 		{"the end", []sut.Event{step(1), step(2), {Kind: sut.Stepped, Subject: 1, Operation: sut.Exit},
 			step(2)}, [][]int{nil, nil, {0, 1}, {1, 2}}},
 		{"the clock", []sut.Event{step(1), step(2), {Kind: sut.Ticked}, step(2)},
@@ -156,8 +159,8 @@ func TestDepartures(t *testing.T) {
 			[]int{0, 1}, []bool{false, false, true}},
 		{"one after another", []sut.Event{step(2), input, lock, step(3), lock, input, step(1), lock, input},
 			[]string{"d", "e", "a"}, []int{0}, []bool{false, false, false}},
-		{"after it by the environment", []sut.Event{step(2), input, access(uint64(doorsObject), model.Write),
-			step(1), input, access(uint64(doorsObject), model.Write)}, []string{"d", "a"}, []int{0},
+		{"after it by the environment", []sut.Event{step(2), input, touch(dependence.Doors),
+			step(1), input, touch(dependence.Doors)}, []string{"d", "a"}, []int{0},
 			[]bool{false, false}},
 	} {
 		n := made(first.made, c.conns...)

@@ -7,10 +7,12 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/dependence"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
+	"github.com/tandem-mc/tandem/check/internal/nodes/touched"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -29,6 +31,7 @@ type environment struct {
 	// opened.
 	conns   []*conn
 	dialled int
+	gates   map[int]model.Gate // of connections, as they were told
 	// base is the first number of those that are of the present life of the node. The program
 	// counts them from 0 in each.
 	base int
@@ -77,6 +80,7 @@ func (n *environment) Exchange(in model.Input) (model.Answer, error) {
 // answer is the answer to an input, with connections numbered over all lives of the node.
 func (n *environment) answer(in model.Input) (model.Answer, error) {
 	a := model.Answer{Conn: in.Conn}
+	n.left = false
 	n.input++
 	from, was := len(n.made), wanted(n)
 	kind := in.Kind
@@ -127,14 +131,17 @@ func (n *environment) answer(in model.Input) (model.Answer, error) {
 		a.First = len(n.conns)
 		n.pass(in.Most, &a)
 		if n.ordered {
-			a.Touched = touches(n, from, was)
+			a.Touched = n.touches(from, was)
 		}
+		a.Gates = n.gatesOf()
 		return a, n.datagrams.Err
 	}
 	// Connections that arrive now have the next numbers.
 	a.First = len(n.conns)
-	n.deliver(&a.Reaction)
-	a.Clients, a.Touched = n.clients(), touches(n, from, was)
+	if a.Halts = n.halts && n.left; !a.Halts {
+		n.deliver(&a.Reaction)
+	}
+	a.Clients, a.Touched, a.Gates = n.clients(), n.touches(from, was), n.gatesOf()
 	return a, n.datagrams.Err
 }
 
@@ -168,8 +175,8 @@ func (n *environment) make(e skeleton.Event) {
 	if n.baton != nil && follows && !beyond {
 		n.baton.Await(n.node)
 	}
-	if beyond && !n.goesOn || !beyond && !n.same(&e, &n.script[at]) {
-		if follows {
+	if beyond && !n.goesOn || !beyond && !n.same(&e, &n.script[at]) || n.ordered && !follows {
+		if n.left = true; follows {
 			n.deviation = len(n.made)
 		}
 		if n.astray[e.Stream] == 0 {
@@ -426,50 +433,33 @@ func (n *environment) canOpen(connect skeleton.Name) bool {
 	return false
 }
 
-// touches lists what an input depends on besides what it is about. All inputs of a node that is
-// ordered depend on each other. Else those that open something do. So do those that one arrival
-// waits for: the events before it, and what has the script take it next. What arrives then depends
-// only on inputs that are dependent, whatever their order.
-func touches(n *environment, from int, was []bool) (list []model.Touch) {
-	write := func(o model.ObjectID) {
-		if t := (model.Touch{Object: o, Kind: model.Write}); !slices.Contains(list, t) {
-			list = append(list, t)
-		}
-	}
+// gatesOf are the gates of connections that are not as the node was told. A node that is ordered
+// needs none: all its inputs depend on each other.
+func (n *environment) gatesOf() (list []model.Gate) {
 	if n.ordered {
-		write(nodeObject)
-		return list
+		return nil
 	}
-	// An event that an arrival waits for may be the last one of these, or not. What has the script
-	// take the arrival next may come before it, or after it. All of these touch the arrival,
-	// whether it comes with them or not. So where two of them are swapped, the search knows that
-	// they are dependent, and what else they access may differ.
-	is := wanted(n)
-	for k := from; k < len(n.made); k++ {
-		e := &n.made[k]
-		if e.Stream == network.Doors {
-			write(doorsObject)
-		}
-		for i := range n.arrivals {
-			if slices.Contains(n.arrivals[i].After, e.Name) {
-				write(arrivalObject(i))
-				sent := &n.arrivals[i].Send
-				if network.Did(sent).Kind == model.Connect || network.IsDoor(sent) {
-					write(doorsObject)
-				}
-			}
-			// Whoever finds out that a listener is closed connects to it no more.
-			if n.arrivals[i].Send.Name == e.From && len(n.arrivals[i].Knows) > 0 {
-				write(doorsObject)
-			}
-		}
+	if n.gates == nil {
+		n.gates = map[int]model.Gate{}
 	}
-	for i := range is {
-		if was[i] != is[i] {
-			write(arrivalObject(i))
+	for at, c := range n.conns {
+		if c.id == "" || c.closed || c.waits {
+			continue
+		}
+		if g := touched.Gate(at, c.id, n.arrivals, n.done); n.gates[at] != g {
+			n.gates[at] = g
+			list = append(list, g)
 		}
 	}
 	return list
+}
+
+// touches lists what an input depends on besides what it is about.
+func (n *environment) touches(from int, was []bool) []model.Touch {
+	if n.ordered {
+		return []model.Touch{{Object: dependence.Node, Kind: model.Write}}
+	}
+	return touched.By(n.made[from:], n.arrivals, was, wanted(n))
 }
 
 // wanted says of each arrival on a connection whether it may come now as far as the script and the

@@ -20,6 +20,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/found"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
@@ -230,7 +231,7 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 	}
 	x.runs++
 	s.Steps, s.WantLeaks = x.config.Depth, x.config.Leaks
-	log, err := x.workers[node].Run(s, n)
+	log, err := x.workers[node].Run(s, watched(n))
 	if err != nil {
 		if err := x.interrupted(); err != nil {
 			return nil, err
@@ -248,6 +249,10 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 		x.unknown = cmp.Or(x.unknown, "executions of node "+x.net.Names[node]+" were cut off: "+
 			cmp.Or(log.Message, log.Outcome.String()))
 	default:
+		if n.pasts != nil { // the end of the node comes after all of the log
+			n.pasts.Read(log.Events)
+			n.pasts.End()
+		}
 		n.end(log)
 	}
 	if !n.ordered && mayBeReset(n) {
@@ -255,6 +260,29 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 	}
 	return log, nil
 }
+
+// An execution is explored as far as it follows its skeleton. A goroutine that makes an event which
+// the skeleton does not have, or not with these events before it, goes no further: nothing that
+// comes of the event counts. Others go on, since they may leave the skeleton in other places.
+// Whether an event leaves it depends only on what is before the event. So the node with such
+// goroutines is a program like any other, and the search misses none of its executions.
+
+// watched is the environment of an execution that is explored: it knows what is before each event
+// while the node runs, and has those halt who leave the script (model.Answer).
+func watched(n *environment) sut.Peers {
+	n.halts = true
+	if n.ordered {
+		return n
+	}
+	n.pasts = pasts.New(len(n.arrivals))
+	return watching{n}
+}
+
+// watching is an environment that knows what is before each event.
+type watching struct{ *environment }
+
+// Watch implements sut.Watcher.
+func (w watching) Watch(events []sut.Event) { w.pasts.Read(events) }
 
 // interrupted says whether the exploration is to end, and how.
 func (x *explorer) interrupted() error {

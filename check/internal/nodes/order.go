@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/explore/skeleton"
-	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -28,15 +28,19 @@ type track struct {
 	places map[skeleton.Name]int // of the script's events
 	// made is what the node has done so far, and inputs are those that these events come of, as
 	// they are counted: input is the present one.
-	made    []skeleton.Event
-	inputs  []int
-	input   int
-	streams []string       // that have events
-	count   map[string]int // of events, by stream
+	made   []skeleton.Event
+	inputs []int
+	input  int
+	count  map[string]int // of events, by stream
+	// pasts knows what is before an event of a node that is not ordered; nil: it is found out when
+	// the execution is over.
+	pasts *pasts.Pasts
 	// deviation is the index of the first event of made that is not the script's as far as is known
 	// while the node runs; -1: there is none. astray has the first one of each stream.
 	deviation int
 	astray    map[string]int
+	// halts: whoever leaves the script goes no further. left says that the present input does.
+	halts, left bool
 }
 
 // atEnd is, in place of an input, the end of the node.
@@ -49,23 +53,6 @@ func newTrack(node int, script []skeleton.Event, ordered bool) track {
 		t.places[script[i].Name] = i
 	}
 	return t
-}
-
-// Objects that stand for what the environment decides by: other inputs that it depends on access
-// them, too. Objects of programs have hashes as names, of which these few are none.
-const (
-	doorsObject   = model.ObjectID(1<<63 | 1<<61)
-	nodeObject    = doorsObject + 1 // of a node that is ordered
-	firstArrival  = doorsObject + 2
-	touchedBefore = model.ObjectID(firstArrival - doorsObject) // how many there are besides
-)
-
-// arrivalObject stands for whether an arrival is there.
-func arrivalObject(i int) model.ObjectID { return firstArrival + model.ObjectID(i) }
-
-// isTouched says whether an object is one of these, with so many arrivals.
-func isTouched(o model.ObjectID, arrivals int) bool {
-	return o >= doorsObject && o-doorsObject < touchedBefore+model.ObjectID(arrivals)
 }
 
 // happened says whether all these events of the script have happened, as far as is known yet.
@@ -93,15 +80,15 @@ func (n *track) name(e *skeleton.Event) {
 	if e.Name = n.nextName(e); n.ordered && e.N > 1 {
 		e.Past = []skeleton.Name{{Component: n.node, N: e.N - 1}}
 	}
-	if n.count[e.Stream] = e.N; e.N == 1 {
-		n.streams = append(n.streams, e.Stream)
+	n.count[e.Stream] = e.N
+	if n.pasts != nil {
+		n.pasts.Place(e)
 	}
 }
 
-// same says whether an event is that of the script, as far as is known while the node runs: what is
-// before it shows in the log.
+// same says whether an event is that of the script, as far as is known while the node runs.
 func (n *track) same(e, script *skeleton.Event) bool {
-	if n.ordered {
+	if n.ordered || n.pasts != nil {
 		return e.Equal(script)
 	}
 	// The Past of the event is not known yet. What it takes, and what that was, is.
