@@ -139,13 +139,6 @@ func tandemSocketObject(t *tandemG) uint64 {
 	return (*socketQueue)(unsafe.Pointer(t.state)).object
 }
 
-func tandemObject(t *tandemG) uint64 {
-	if t.op != opDescriptorClose && tandemIsSocketOp(t.op) {
-		return tandemSocketObject(t)
-	}
-	return tandemNameFor(t)
-}
-
 // tandemIsSocketOp tells the operations on sockets, pipes and their descriptors.
 func tandemIsSocketOp(op uint8) bool { return tandemSocketOperations.has(op) }
 
