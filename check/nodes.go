@@ -187,9 +187,9 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	if err != nil {
 		return config, clean, err
 	}
-	if c.Group != nil && config.Walks == nil {
-		return config, clean, errors.New("nodes with peers beside them cannot be explored yet: add " +
-			"--search random, or leave peers out")
+	if c.Group != nil && config.Walks == nil && c.Group.Behaviours() > 1 {
+		return config, clean, errors.New("peers with choices beside nodes are only run at random: add " +
+			"--search random, or leave choices out")
 	}
 	// It is the date of all nodes, which have one clock.
 	config.Worker.Environment.Start = c.Date.Unix()
@@ -283,6 +283,11 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 			"time passes only when no node can do anything else, and messages take none",
 			"a write never waits for who reads",
 			network + c.Parts(),
+		}
+		if c.Peers != nil {
+			run.Assumptions.Other = append(run.Assumptions.Other,
+				"the answers of the peers depend on what they are sent, and in which order, and on no more",
+				"what one node sends to the peers reaches them in its order, and no timer of theirs ends")
 		}
 	}
 	return run

@@ -15,6 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/proxy"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // store is a peer that is no process: it gives numbers, each one once, and tells those who watch.
@@ -26,6 +27,7 @@ type store struct {
 	now          time.Duration
 	heard        string // all inputs of the present execution
 	failAt       int    // the number at which it dies; 0: never
+	refuses      bool   // all connects
 }
 
 type storeConn struct {
@@ -41,7 +43,7 @@ type storeTimer struct {
 }
 
 func (s *store) Begin() error {
-	*s = store{failAt: s.failAt}
+	*s = store{failAt: s.failAt, refuses: s.refuses}
 	return nil
 }
 
@@ -54,7 +56,7 @@ func (s *store) Exchange(in model.Input) (a model.Answer, err error) {
 		s.step = 1 + in.Behaviour
 		a.Conn = len(s.conns)
 		s.conns = append(s.conns, &storeConn{})
-		if strings.HasSuffix(in.Addr, "1") {
+		if s.refuses || strings.HasSuffix(in.Addr, "1") {
 			r.Refused = 111
 		}
 	case model.Send:
@@ -146,6 +148,18 @@ func (s *store) pass(most time.Duration, a *model.Answer) {
 // besideNodes are nodes with a store beside them. They agree on whom each number was given to.
 func besideNodes(t *testing.T, failAt int) Config {
 	program := build(t, "./testdata/beside")
+	c := besideGroup(t, failAt)
+	c.Executions, c.Agree = 120, []string{"number *"}
+	for i, listen := range []string{"127.0.0.1:7000", "", ""} {
+		name := string(rune('a' + i))
+		c.Nodes = append(c.Nodes, Node{Name: name, Package: "./testdata/beside", Program: program,
+			Args: []string{name}, Listen: listen})
+	}
+	return c
+}
+
+// besideGroup is a store that dies at some number, or with 0 never, and an address where nobody is.
+func besideGroup(t *testing.T, failAt int) Config {
 	at, err := proxy.ParseAddress("127.0.0.1:6000")
 	if err != nil {
 		t.Fatal(err)
@@ -154,12 +168,7 @@ func besideNodes(t *testing.T, failAt int) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Config{Nodes: []Node{
-		{Name: "a", Package: "./testdata/beside", Program: program, Args: []string{"a"},
-			Listen: "127.0.0.1:7000"},
-		{Name: "b", Package: "./testdata/beside", Program: program, Args: []string{"b"}},
-		{Name: "c", Package: "./testdata/beside", Program: program, Args: []string{"c"}},
-	}, Executions: 120, Agree: []string{"number *"},
+	return Config{
 		Peers: &beside.Group{Behaviours: 2, New: func() beside.Answers { return &store{failAt: failAt} },
 			Peers: []beside.Peer{{Name: "store", Listens: []proxy.Address{at, nobody}}}}}
 }
@@ -237,5 +246,129 @@ func TestUndialled(t *testing.T) {
 	want := "no node has connected to store at 127.0.0.1:6000, 127.0.0.1:6001: "
 	if len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], want) {
 		t.Errorf("%q, want %s...", r.Notes, want)
+	}
+}
+
+// takers are nodes that do what is said of each, and come to one of some things.
+func takers(t *testing.T, program *sut.Program, scripts []string, known [][]string) Config {
+	c := besideGroup(t, 0)
+	c.Peers.Behaviours = 1
+	for i, script := range scripts {
+		n := Node{Name: string(rune('a' + i)), Package: "./testdata/takes", Program: program,
+			Args: append([]string{script}, known[i]...)}
+		if strings.ContainsRune(script, 'l') {
+			n.Listen = "127.0.0.1:7000"
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	return c
+}
+
+// TestBesideOrders: all orders in which the inputs of nodes can reach a peer are explored, each
+// once, and nothing else.
+func TestBesideOrders(t *testing.T) {
+	program := build(t, "./testdata/takes")
+	any := []string{"", "b", "c", "d", "e", "bc", "bd", "cd", "be", "ce", "de"}
+	for _, c := range []struct {
+		scripts []string
+		orders  float64
+	}{
+		{[]string{"dnc", "dnc"}, 20},   // 6 over 3
+		{[]string{"dnnc", "dnnc"}, 70}, // 8 over 4
+		{[]string{"dnc", "dc", "dc"}, 210},
+		{[]string{"dnnc", "s"}, 1},
+		{[]string{"dnc", "sdnc"}, 1},
+		{[]string{"dsnc", "dsnc"}, 2 * 6}, // two connects, and then two inputs of each
+		{[]string{"dbeec", "dn"}, 20},     // what is not closed is so when the node ends
+		{[]string{"da", "d"}, 10},         // nobody waits for the answer: 5 over 2
+	} {
+		known := slices.Repeat([][]string{any}, len(c.scripts))
+		r, err := Run(t.Context(), takers(t, program, c.scripts, known))
+		if err != nil || r.Verdict != model.Holds || r.Counts.GlobalTraces != c.orders {
+			t.Errorf("%q: %+v, %v; want %v orders", c.scripts, r, err, c.orders)
+		}
+	}
+}
+
+// TestBesideExplored: what nodes come to in executions at random, they come to where all of them
+// are explored, too. It is replayed.
+func TestBesideExplored(t *testing.T) {
+	program := build(t, "./testdata/takes")
+	for _, scripts := range [][]string{{"dnnc", "dnc"}, {"lrdnc", "odgwc"}, {"p", "dn"},
+		{"dnsnc", "dsnnc"}, {"ldnwc", "orsdn"}} {
+		known := make([][]string, len(scripts))
+		come := func(walks bool) (who int, what string) {
+			c := takers(t, program, scripts, known)
+			if walks {
+				c.Executions, c.Walks = 600, &pick.Walks{Seed: 1, Picks: allPicks}
+			}
+			r, err := Run(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := r.Violation()
+			if v == nil {
+				if !walks && r.Verdict != model.Holds {
+					t.Errorf("%q: %s", scripts, r.Reason)
+				}
+				return -1, ""
+			}
+			again, err := Replay(t.Context(), programsOf(c.Nodes), throughFile(t, v.Recording), 1)
+			if err != nil || again.Violation == nil {
+				t.Errorf("%q: %+v, %v", scripts, again, err)
+			}
+			_, what, _ = strings.Cut(v.Counterexample.Failure.Message, "got=")
+			return int(v.Node[0] - 'a'), strings.TrimSuffix(what, ".")
+		}
+		for walks := true; ; {
+			who, what := come(walks)
+			if who >= 0 {
+				known[who] = append(known[who], what)
+			} else if !walks {
+				break
+			}
+			if who >= 0 && !walks {
+				t.Logf("%q: only exploring shows that node %d comes to %s", scripts, who, what)
+			}
+			walks = walks && who >= 0
+		}
+		t.Logf("%q come to %q", scripts, known)
+		// Each of these, as the only one that is not known, is found.
+		for who, all := range slices.Clone(known) {
+			for i, what := range all {
+				known[who] = slices.Delete(slices.Clone(all), i, i+1)
+				if w, got := come(false); w != who || got != what {
+					t.Errorf("%q: exploring does not find that node %d comes to %s", scripts, who, what)
+				}
+			}
+			known[who] = all
+		}
+	}
+}
+
+// TestBesideUnsupported: where peers do what explorations cannot have yet, nothing is said but
+// that.
+func TestBesideUnsupported(t *testing.T) {
+	program := build(t, "./testdata/takes")
+	for _, c := range []struct {
+		scripts []string
+		reason  string
+	}{
+		{[]string{"dae", "d"}, "a timer of the peers ends while nodes wait, which is not explored yet: "},
+		{[]string{"da", "dsss"}, "a timer of the peers ends while nodes wait, which is not explored yet: "},
+		{[]string{"dxee", "d"}, "a peer resets a connection, which is not explored yet: "},
+		{[]string{"dbegs", "s"}, "a peer resets a connection, which is not explored yet: "},
+	} {
+		r, err := Run(t.Context(), takers(t, program, c.scripts, [][]string{{""}, {""}}))
+		if err != nil || r.Verdict != model.Unknown || !strings.HasPrefix(r.Reason, c.reason) {
+			t.Errorf("%q: %+v, %v; want %s...", c.scripts, r, err, c.reason)
+		}
+	}
+	refusing := takers(t, program, []string{"d", "d"}, [][]string{{""}, {""}})
+	refusing.Peers.New = func() beside.Answers { return &store{refuses: true} }
+	r, err := Run(t.Context(), refusing)
+	reason := "nobody listens at 127.0.0.1:6000"
+	if err != nil || r.Verdict != model.Unknown || !strings.HasPrefix(r.Reason, reason) {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/found"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
@@ -59,6 +60,7 @@ type explorer struct {
 	unknown   string // why the verdict cannot be that it holds
 	never     error  // that a node does not listen
 	notes     []string
+	peers     *beside.Explorer // nil: there are none, or walks have them
 	// stuck are executions of a node that end in a deadlock, by the key of the item that explores
 	// it. found are the violations, and known is which of both there are.
 	stuck map[string][]*finding
@@ -103,7 +105,12 @@ func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 		return nil, err
 	}
 	if c.Peers != nil {
-		x.net.Beside, x.net.Names = map[string]bool{}, append(x.net.Names, c.Peers.Name())
+		x.net.Beside, x.net.Names = c.Peers.IsAt, append(x.net.Names, c.Peers.Name())
+		x.net.Ordered = append(x.net.Ordered, true)
+		x.system = skeleton.New(len(x.net.Names))
+		if c.Walks == nil {
+			x.peers = beside.NewExplorer(c.Peers, x.net)
+		}
 	}
 	if err := x.start(); err != nil {
 		x.close()
@@ -165,13 +172,19 @@ func (x *explorer) close() {
 // do does an item of work. Items do not depend on each other, but for what is known of schedules,
 // which only saves executions.
 func (x *explorer) do(item skeleton.Item) error {
+	if x.net.IsBeside(item.Component) {
+		return explorePeers(x, item)
+	}
 	if item.Component != skeleton.Completion {
 		return x.explore(item)
 	}
 	g, err := complete(x, item.Prefix)
+	if err == nil && g != nil && x.peers != nil {
+		err = x.peers.Rest(g)
+	}
 	switch {
 	case err != nil:
-		return err
+		return cannot(x, err)
 	case g == nil:
 		// All orders of the nodes were tried.
 		x.report(reported{Key: item.Key})
@@ -304,6 +317,13 @@ func (x *explorer) interrupted() error {
 // one does not. Either will do: the exploration finds both.
 func (x *explorer) extend(node int, script []skeleton.Event, arrivals []skeleton.Arrival) (
 	local skeleton.Local, found bool, err error) {
+	if x.net.IsBeside(node) {
+		l, err := x.peers.Extend(script, arrivals)
+		if l == nil || err != nil {
+			return local, false, err
+		}
+		return *l, true, nil
+	}
 	return x.extendUntil(node, script, arrivals, func(*environment, *sut.Log) bool { return true })
 }
 

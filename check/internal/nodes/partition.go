@@ -49,7 +49,7 @@ func (x stages) next(advances int) bool {
 	s.Parted, x.net.Parted = &p, &p
 	x.told, x.result.Violations = append(x.told, x.result.Violations...), nil
 	x.found, x.stuck, x.reports = nil, map[string][]*finding{}, nil
-	x.net.Ordered = ordered(len(x.config.Nodes))
-	x.system = skeleton.New(len(x.config.Nodes))
+	x.net.Ordered = ordered(len(x.net.Names))
+	x.system = skeleton.New(len(x.net.Names))
 	return true
 }

@@ -2,14 +2,45 @@ package nodes
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
+
+// explorePeers finds other orders in which what nodes do reaches the peers.
+func explorePeers(x *explorer, item skeleton.Item) error {
+	if err := x.interrupted(); err != nil {
+		return err
+	}
+	e, err := x.peers.Explore(item)
+	if err != nil {
+		return cannot(x, err)
+	}
+	x.report(reported{Key: item.Key, IsExplored: true, Explored: e})
+	if err := x.confirm(); err != nil || !x.enough() {
+		return err
+	}
+	return errEnough
+}
+
+// cannot ends the exploration where peers do what it cannot have, or because of another error.
+func cannot(x *explorer, err error) error {
+	u := beside.Unsupported{}
+	switch {
+	case errors.As(err, &u):
+		x.unknown = u.Error()
+		return errEnough
+	case x.interrupted() != nil: // the peers were asked in vain
+		return x.interrupted()
+	}
+	return err
+}
 
 // tell has what a node has sent be on its way: it tells others of the events of the node that they
 // do not know of. Peers react at once. Once nobody looks at that any more, they are not asked.

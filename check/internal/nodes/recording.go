@@ -106,7 +106,7 @@ func (x recorder) record(f *finding) (*Violation, error) {
 		v.Events = told.Steps(x.net, g)
 	}
 	p := x.player(g, node)
-	for c := range courses {
+	for c := range p.schedules {
 		p.schedules[c].Prefix = courses[c].Choices()
 	}
 	var all []Played
@@ -153,6 +153,9 @@ func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, error) {
 	found := courseOf(&n.track, log.Events, len(n.arrivals))
 	for c := range g {
 		k := found
+		if x.net.IsBeside(c) {
+			continue // it is the order of its events
+		}
 		if c != node {
 			if k, err = x.realise(c, g, f.outcome.Stuck()); err != nil {
 				return courses, err

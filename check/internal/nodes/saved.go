@@ -46,7 +46,7 @@ func (x *explorer) resume(data []byte) error {
 	}
 	k := s.Known
 	if x.net.Ordered = k.Ordered; k.Ordered == nil {
-		x.net.Ordered = ordered(len(x.config.Nodes))
+		x.net.Ordered = ordered(len(x.net.Names))
 	}
 	x.stage, x.net.Parted = k.Stage, k.Stage.Parted
 	for _, r := range s.Reports {
@@ -137,7 +137,7 @@ func (x *explorer) again(node int) {
 	// Events of the node have other names now, so no skeleton that has some of them is any use.
 	// What is known of the other nodes refers to these skeletons.
 	x.net.Ordered[node] = true
-	x.system, x.reports = skeleton.New(len(x.config.Nodes)), nil
+	x.system, x.reports = skeleton.New(len(x.net.Names)), nil
 	x.schedules, x.stuck, x.known = map[string][]model.Action{}, map[string][]*finding{}, map[string]bool{}
 	x.found, x.result.Outcomes, x.unknown, x.never = nil, nil, "", nil
 }

@@ -181,7 +181,6 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 	t := &taken{walk: w, ends: make([]ended, len(w.members)), workers: x.crews[crew],
 		known: pick.NewKnown(len(w.members))}
 	if x.peers != nil {
-		net.Beside = map[string]bool{}
 		if w.peers, t.err = beside.New(x.config.Peers, &net, x.peers[crew], random); t.err != nil {
 			return t
 		}

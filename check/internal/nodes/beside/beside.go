@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -67,6 +68,9 @@ func (g *Group) At(address string) string {
 	return ""
 }
 
+// IsAt says whether a peer listens at an address.
+func (g *Group) IsAt(address string) bool { return g.At(address) != "" }
+
 // Undialled says which peers nobody has connected to, of those names: a line each.
 func (g *Group) Undialled(dialled map[string]bool) (list []string) {
 	for _, p := range g.Peers {
@@ -98,8 +102,10 @@ type Component struct {
 	behaviour int
 	conns     map[string]*conn // by the names that they have at both ends
 	names     map[int]string   // of those, by the numbers that the group has for them
-	doors     map[string]bool  // addresses that nodes have connected to: whether somebody listens
+	closed    map[string]bool  // addresses at which no peer listens any more
 	connected model.Answer     // to the last connect
+	// whole: each input is an event, also the close of a connection that was shut down before.
+	whole bool
 	clock
 }
 
@@ -120,12 +126,13 @@ type clock struct {
 	// of theirs is due at the time to which the clock has advanced.
 	asked, idle, tie bool
 	ticks            int
+	now              time.Duration // the common clock
 }
 
 // New begins an execution. The component is the last one of the network.
 func New(group *Group, net *network.Nodes, answers Answers, random *rand.Rand) (*Component, error) {
 	c := &Component{group: group, net: net, answers: answers, node: net.Programs(),
-		conns: map[string]*conn{}, names: map[int]string{}, doors: map[string]bool{},
+		conns: map[string]*conn{}, names: map[int]string{}, closed: map[string]bool{},
 		Dialled: map[string]bool{}}
 	if group.Behaviours > 1 {
 		c.behaviour = random.IntN(group.Behaviours)
@@ -141,25 +148,20 @@ func (c *Component) Connects(in model.Input) (err error) {
 	if in.Kind != model.Connect || peer == "" {
 		return nil
 	}
-	c.Dialled[peer], c.net.Beside[in.Addr] = true, true
+	c.Dialled[peer] = true
 	given := model.Input{Kind: model.Connect, Addr: in.Addr, Behaviour: c.behaviour}
 	if c.connected, err = c.exchange(given); err != nil {
 		return err
 	}
-	listens, known := c.doors[in.Addr]
-	refused := c.connected.Refused != 0
-	c.doors[in.Addr] = !refused
-	// The addresses at which peers listen come into the walk when a node dials them: a peer may be
-	// at all addresses, and nobody lists those.
-	if !known {
-		c.make(network.Event{Kind: model.Listen, Address: in.Addr}, skeleton.Nobody, nil)
+	// That a peer listens is known, until it does not.
+	refused, label := c.connected.Refused != 0, network.Event{Kind: model.Listen, Address: in.Addr}
+	if refused {
+		label.Kind = model.Close
 	}
-	switch {
-	case refused && (listens || !known):
-		c.make(network.Event{Kind: model.Close, Address: in.Addr}, skeleton.Everybody, nil)
-	case known && !refused && !listens:
-		c.make(network.Event{Kind: model.Listen, Address: in.Addr}, skeleton.Everybody, nil)
+	if refused != c.closed[in.Addr] {
+		c.make(label, skeleton.Everybody, nil)
 	}
+	c.closed[in.Addr] = refused
 	return nil
 }
 
@@ -190,7 +192,7 @@ func (c *Component) Gets(e *skeleton.Event) error {
 		return r.Conn == k.number && r.End == model.Reset
 	})
 	switch {
-	case k.broken || k.ended || breaks:
+	case k.broken || k.ended && !c.whole || breaks:
 	case d.Kind == model.Send:
 		k.taken += len(data)
 		c.make(network.Event{Kind: model.Receive, Conn: d.Conn, Taken: k.taken}, skeleton.Nobody, e)
@@ -248,11 +250,16 @@ func (c *Component) make(label network.Event, to int, from *skeleton.Event) *ske
 	if from != nil {
 		e.From, e.Got = from.Name, from.Label
 	}
+	c.Made = append(c.Made, c.named(e))
+	return &c.Made[len(c.Made)-1]
+}
+
+// named gives an event its name, if it is the next one.
+func (c *Component) named(e skeleton.Event) skeleton.Event {
 	if e.Component, e.N = c.node, len(c.Made)+1; e.N > 1 {
 		e.Past = []skeleton.Name{{Component: c.node, N: e.N - 1}}
 	}
-	c.Made = append(c.Made, e)
-	return &c.Made[len(c.Made)-1]
+	return e
 }
 
 // Local is what they have done in the end. They are still there, and wait.

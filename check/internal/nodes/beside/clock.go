@@ -40,7 +40,7 @@ func (c *Component) Waits(most time.Duration) (passed time.Duration, r *model.Re
 // their timers that is due.
 func (c *Component) Advances(now time.Duration, own bool) {
 	c.ticks++
-	c.asked = false
+	c.asked, c.now = false, now
 	label := network.Event{Kind: model.Pass, Time: now, Own: own}
 	c.make(label, skeleton.Nobody, nil).Tick = c.ticks
 }

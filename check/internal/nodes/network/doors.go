@@ -202,7 +202,7 @@ func NeverListens(n *Nodes, g skeleton.Global) error {
 				d := Did(&l)
 				return d.Kind == model.Listen && Reaches(d.Address, address)
 			}
-			if d := Did(e); d.Kind == model.Connect && !d.Failed &&
+			if d := Did(e); d.Kind == model.Connect && !d.Failed && !n.IsBeside(e.To) &&
 				!slices.ContainsFunc(g[e.To].Events, listens) {
 				return fmt.Errorf("node %s never listens at %s, where node %s connects to it: have it "+
 					"listen there, or give it the address at which it does",

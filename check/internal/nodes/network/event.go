@@ -85,9 +85,9 @@ type Nodes struct {
 	// Names are those of nodes, by their place in Config.Nodes, and Places is where they are.
 	Names  []string
 	Places *places.Places
-	// Beside are addresses of real peers: they are one component, which no worker runs, and whose
-	// name is the last one. nil: there are none.
-	Beside map[string]bool
+	// Beside says of addresses whether real peers are there: they are one component, which no
+	// worker runs, and whose name is the last one. nil: there are none.
+	Beside func(address string) bool
 	// Ordered are those nodes whose events are in one order, by their place.
 	Ordered []bool
 	// Parted is when nothing gets through between some of them; nil: never.
@@ -107,7 +107,7 @@ func (n *Nodes) To(address string) int {
 
 // At is who is at an address: a node, or the peers.
 func (n *Nodes) At(address string) (component int, found places.Found) {
-	if n.Beside[address] {
+	if n.Beside != nil && n.Beside(address) {
 		return n.Programs(), places.Said
 	}
 	return n.Places.At(address)

@@ -76,7 +76,7 @@ func Count(system *skeleton.System, net *Nodes, counts skeleton.Counts, traces [
 		}
 		var each []int
 		product := 1.0
-		for i, c := range of.Components {
+		for i, c := range of.Components[:net.Programs()] { // peers have one execution in each
 			each = append(each, c.Traces)
 			if product *= float64(c.Traces); !counted[of.Items[i]] {
 				counted[of.Items[i]] = true

@@ -152,12 +152,15 @@ func Net(rec *report.NodesRecording) (*network.Nodes, error) {
 		given = append(given, places.Given{Name: n.Name, Listen: n.Listen, Own: n.World.Addresses})
 	}
 	if rec.Peers != "" {
-		net.Names, net.Beside = append(net.Names, rec.Peers), map[string]bool{}
+		there := map[string]bool{}
 		for i := range rec.Events {
-			if e := &rec.Events[i]; e.Node > len(rec.Nodes) && e.Kind == model.Listen.String() {
-				net.Beside[e.Address] = true
+			// They have closed a listener where a connect was refused.
+			if e := &rec.Events[i]; e.To > len(rec.Nodes) || e.Node > len(rec.Nodes) {
+				there[e.Address] = true
 			}
 		}
+		net.Names = append(net.Names, rec.Peers)
+		net.Beside = func(address string) bool { return there[address] }
 	}
 	var err error
 	net.Places, err = places.New(given)
