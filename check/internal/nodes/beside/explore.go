@@ -147,8 +147,8 @@ func (r *run) step() (possible bool, err error) {
 			return false, err
 		}
 	}
-	// A prefix may end in the middle of what they do. They do the rest of it all the same, since they
-	// do not stop before they are quiescent.
+	// A prefix may end in the middle of what they do. They do the rest of it all the same: they do
+	// not stop before they are quiescent.
 	for i := made; i < min(len(r.Made), len(r.script)); i++ {
 		if !r.Made[i].Equal(&r.script[i]) {
 			return false, nil
