@@ -121,21 +121,76 @@ func TestWrongNodesAreRefused(t *testing.T) {
 		{"event 18: publish of event 16", func(r *NodesRecording) { r.Events[17].From = 16 }},
 		{"event 8: pass with 0 bytes at 0s", func(r *NodesRecording) { r.Events[7].Time = 0 }},
 	} {
+		refuses(t, c.want, c.spoil)
+	}
+}
+
+// TestWrongDatagramsAreRefused: likewise of datagrams, and of where connects are from.
+func TestWrongDatagramsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		want  string
+		spoil func(*NodesRecording)
+	}{
+		{"event 2: a connect of event 0 to node 1, refused: true", func(r *NodesRecording) {
+			r.Events[1].Failed = true
+		}},
+		{`event 3: accept from "10.0.0.1:1"`, func(r *NodesRecording) { r.Events[2].At = "10.0.0.1:1" }},
+		{`event 4: send from "10.0.0.1:1"`, func(r *NodesRecording) { r.Events[3].At = "10.0.0.1:1" }},
+		{`event 4: send to node 1, which is "late"`, func(r *NodesRecording) { r.Events[3].Fate = "late" }},
+		{`event 4: send to node 1, which is "lost"`, func(r *NodesRecording) {
+			datagram(&r.Events[3], "lost")
+		}},
+		{`event 4: send to node 1, which is "eaten"`, func(r *NodesRecording) {
+			datagram(&r.Events[3], "eaten")
+		}},
+	} {
+		refuses(t, c.want, c.spoil)
+	}
+}
+
+// refuses checks that a recording which is spoilt is refused, with an error that says so.
+func refuses(t *testing.T, want string, spoil func(*NodesRecording)) {
+	t.Helper()
+	r := exampleOfNodes()
+	spoil(r)
+	path := filepath.Join(t.TempDir(), "file")
+	if err := SaveNodes(path, r); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("written: %v, want %s", err, want)
+	}
+	text, err := r.encode()
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := LoadAny(path); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("read: %v, want %s", err, want)
+	}
+}
+
+// datagram makes a send that of a datagram, of which something becomes.
+func datagram(e *NodeEvent, fate string) {
+	e.At, e.Address, e.Fate = "10.0.0.2:7000", "10.0.0.1:7000", fate
+}
+
+// TestDatagramsAreKept: what becomes of a datagram is in the file, and a connect that is refused
+// before its listener was there.
+func TestDatagramsAreKept(t *testing.T) {
+	for _, fate := range append([]string{""}, NodeEventFates...) {
 		r := exampleOfNodes()
-		c.spoil(r)
+		sent := NodeEvent{Node: 2, Kind: "send", Conn: "client#udp1", Data: []byte("x")}
+		if datagram(&sent, fate); fate == "" || fate == "late" || fate == "copy" {
+			sent.To = 1
+		}
+		r.Events = append(r.Events, sent, NodeEvent{Node: 2, Kind: "connect", Conn: "client#9",
+			Address: "10.0.0.1:7001", At: "10.0.0.2:5", Failed: true})
 		path := filepath.Join(t.TempDir(), "file")
-		if err := SaveNodes(path, r); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("written: %v, want %s", err, c.want)
+		if err := SaveNodes(path, r); err != nil {
+			t.Fatalf("%q: %v", fate, err)
 		}
-		text, err := r.encode()
-		if err == nil {
-			err = os.WriteFile(path, text, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := LoadAny(path); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("read: %v, want %s", err, c.want)
+		if _, again, err := LoadAny(path); err != nil || cmp.Diff(r, again) != "" {
+			t.Errorf("%q: %v\n%s", fate, err, cmp.Diff(r, again))
 		}
 	}
 }
