@@ -171,7 +171,11 @@ func tandemPlaceGoroutines(s *namedState, current *g, fp uintptr) {
 			add(1<<63 | uint64(t.when-tandem.now))
 		}
 	}
-	for i, left := range [...]uint64{tandemClock.left, tandem.faults, tandemSignals.arrived,
+	arrivals := tandemSignals.arrived<<8 | tandemSignals.postponed<<1
+	if tandemSignals.quiet {
+		arrivals |= 1
+	}
+	for i, left := range [...]uint64{tandemClock.left, tandem.faults, arrivals, tandemSignals.pending,
 		tandem.short[0], tandem.short[1]} {
 		add(tandemMix(left) + uint64(i))
 	}
