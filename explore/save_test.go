@@ -22,6 +22,7 @@ var saveables = map[string]func() *Search{
 	"pct":     func() *Search { return pctSearch(60, 3, 7) },
 	"pos":     func() *Search { return posSearch(60, 7) },
 	"surw":    func() *Search { return surwSearch(60, 7) },
+	"states":  func() *Search { return withStates(dporSearch()) },
 	"bounded": func() *Search { return until(maxExecutions(dfsSearch(), 40), AtViolation) },
 	"bpor":    func() *Search { return within(DPOR, 2) },
 	"auto":    autoSearch,
@@ -239,6 +240,13 @@ func FuzzResume(f *testing.F) {
 			}
 			f.Add(state)
 		}
+	}
+	for executions := range 5 {
+		state, err := partly(f, withStates(dporSearch()), endlessProgram, executions).Save()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(state)
 	}
 	p := testkit.ParseProgram(threeWriters)
 	f.Fuzz(func(t *testing.T, state []byte) {

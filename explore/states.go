@@ -106,6 +106,7 @@ func (n *naming) explain(v *Verdict) {
 	case counts.Violations > 0:
 		v.Kind, v.Complete = Violated, false
 		v.Reason = fmt.Sprintf("%d of %d executions are violations", v.Violations, v.Executions)
+		v.States.Broken = nil // the search did not see how that goes on, and the violation is enough
 	case v.Kind == Holds && v.States.Broken != nil:
 		v.Kind, v.Complete = Unknown, false
 		v.Reason = "the promise of tandem.State is broken"

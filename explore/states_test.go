@@ -26,6 +26,10 @@ func withStates(s *Search) *Search {
 	return s
 }
 
+// endlessProgram has states, and no end.
+const endlessProgram = "main: go p; state 0; choose r0 2; inc x r0; skip r3 0 -4\n" +
+	"p: state 0; load r0 x; store y 1; store y 0; skip r3 0 -5"
+
 // withFew is withStates with so few states that tables get full.
 func withFew(s *Search) *Search {
 	s.naming.begin(3)

@@ -109,7 +109,7 @@ type place struct {
 	round     bool // an execution was run further from there, to see whether it is in a livelock
 }
 
-// Most is how many states a table remembers, if nothing else is said: some 200 MB.
+// Most is how many states a table remembers, if nothing else is said: some 230 MB.
 const Most = 2 << 20
 
 // New returns an empty table for so many states.

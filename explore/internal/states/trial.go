@@ -28,7 +28,8 @@ type trial struct {
 	from      core.NamedState
 	named     []core.NamedState // since then
 	seed      uint64            // 0: it goes on as a search would
-	round     bool              // it is to go on until it ends by itself
+	round     bool              // it is to go on until it ends by itself, or is no livelock
+	over      bool              // it is none: not known before it is run
 }
 
 // link is what followed a state in a trial: another state, or the end.
@@ -75,16 +76,18 @@ func (t *Table) Trial() (core.Schedule, bool) {
 	if d == nil {
 		return core.Schedule{}, false
 	}
-	d.named = d.named[:0]
+	d.named, d.over = d.named[:0], false
 	return core.Schedule{Prefix: d.prefix, Seed: d.seed, New: len(d.prefix), States: d}, true
 }
 
-// Named implements model.States. A trial has an end after some states.
+// Named implements model.States. A trial has an end after some states. One that looks for a
+// livelock goes on as long as nothing has happened that a livelock could not do.
 func (d *trial) Named(s core.NamedState) bool {
 	if len(d.named) < maxNamed {
 		d.named = append(d.named, s)
 	}
-	return len(d.named) == maxNamed && !d.round
+	d.over = d.over || !d.round || s.Effect > d.from.Step && s.Turn > d.from.Step
+	return len(d.named) == maxNamed && d.over
 }
 
 // ReportTrial takes the execution of a trial.
@@ -100,7 +103,8 @@ func (t *Table) ReportTrial(e *core.Execution) error {
 		t.link(d, &at, s.Key, core.Broken{})
 		at = s
 	}
-	if len(d.named) < maxNamed && ends(e.Outcome) {
+	// What goes round for ever is not seen to end in the search.
+	if len(d.named) < maxNamed && ends(e.Outcome) && !d.round {
 		t.link(d, &at, endOf(e.Outcome), core.Broken{Ends: true, Outcome: e.Outcome})
 	}
 	return nil
