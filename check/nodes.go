@@ -179,7 +179,7 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		Violations: r.Violations, Leaks: c.Leaks, Directory: from, Partitions: c.Links(), Agree: c.Agree,
 		Crews: usefulWorkers(c), Crashes: c.Crashing(), CrashLimit: c.CrashLimit, Slow: c.Slow,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
-	asked := pick.Asked{Delays: c.Bounds.Delays, Faults: len(c.Crashes)+c.Slow > 0, Workers: c.Workers}
+	asked := pick.Asked{Delays: c.Bounds.Delays, Faults: len(c.Crashes)+c.Slow > 0}
 	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err == nil {
 		config.Datagrams, config.DatagramLimit, err = datagram.Faults(&config.Worker.Environment,
 			config.Walks == nil)

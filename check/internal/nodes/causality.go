@@ -29,59 +29,9 @@ import (
 // that the search knows: what has arrived because of it must not be taken for something that was
 // there.
 
-// transition is one of an execution, from one point to the next.
-type transition struct {
-	dependence.Step
-	choice int
-	// barrier: the program's clock advances, or the program ends. asks: nothing else can happen,
-	// and the environment says whether time passes.
-	barrier, asks bool
-	// accesses are those of the program; all has those, too, that the environment has added.
-	accesses, all []model.Access
-	exchanges     []int // inputs, as they are counted
-}
-
-// transitions reads a log, of an execution to which so much can arrive.
-func transitions(events []sut.Event, arrivals int) (list []transition) {
-	inputs := 0
-	for i := range events {
-		e := &events[i]
-		switch e.Kind {
-		case sut.Stepped:
-			list = append(list, transition{choice: e.Alternative(),
-				Step:    dependence.Step{Goroutine: e.Subject, Stepped: true},
-				barrier: e.Operation == sut.Exit, asks: e.Subject == sut.PeerTimeSource})
-			continue
-		case sut.Ticked:
-			if !e.TicksWithin() {
-				list = append(list, transition{barrier: !e.AsksPeers(), asks: e.AsksPeers()})
-			}
-			continue
-		}
-		if len(list) == 0 {
-			continue
-		}
-		t := &list[len(list)-1]
-		switch e.Kind {
-		case sut.Accessed:
-			a := model.Access{Object: model.ObjectID(e.Subject), Kind: e.Access}
-			t.all = append(t.all, a)
-			if !dependence.IsAdded(a.Object, arrivals) && !pasts.Delivers(events[i:]) {
-				t.accesses = append(t.accesses, a)
-			}
-		case sut.Spawned, sut.Woke:
-			t.Starts = append(t.Starts, e.Subject)
-		case sut.Exchanged:
-			t.exchanges = append(t.exchanges, inputs)
-			inputs++
-		}
-	}
-	return list
-}
-
 // causality is what is before what in an execution.
 type causality struct {
-	transitions []transition
+	transitions []pasts.Transition
 	before      [][]int // of each transition, what it comes right after
 	// departures are events that are not the script's, and come of nothing that is not, by their
 	// index. follows are those that are, and come of nothing that is not.
@@ -104,7 +54,7 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		return c
 	}
 	n.placeAll(events, arrivals)
-	c.transitions = transitions(events, arrivals)
+	c.transitions = pasts.Transitions(events, arrivals)
 	made := map[int][]int{} // by input
 	for i, input := range n.inputs {
 		made[input] = append(made[input], i)
@@ -117,8 +67,8 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		t := &c.transitions[i]
 		// An advance of the common clock is after all that was before. What opens connections is in
 		// one order, since these are numbered.
-		advances, accesses := t.barrier, t.accesses
-		for _, input := range t.exchanges {
+		advances, accesses := t.Barrier, t.Accesses
+		for _, input := range t.Exchanges {
 			for _, k := range made[input] {
 				advances = advances || n.made[k].Tick > 0
 				if n.made[k].Stream == network.Doors {
@@ -126,10 +76,10 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 				}
 			}
 		}
-		for _, k := range all.Add(i, t.Step, t.barrier || t.asks, t.all) {
+		for _, k := range all.Add(i, t.Step, t.Barrier || t.Asks, t.All) {
 			astray[i] = astray[i] || astray[k]
 		}
-		if t.asks && !advances {
+		if t.Asks && !advances {
 			c.before = append(c.before, nil)
 			continue // the environment alone does something
 		}
@@ -137,13 +87,13 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		// after. So the sum of all is the same in every order that has the same dependences.
 		before := own.Add(i, t.Step, advances, accesses)
 		c.before = append(c.before, before)
-		print := dependence.Mix(t.Goroutine ^ dependence.Mix(uint64(t.choice)))
+		print := dependence.Mix(t.Goroutine ^ dependence.Mix(uint64(t.Choice)))
 		for _, k := range before {
 			print += dependence.Mix(prints[k])
 		}
 		prints[i] = dependence.Mix(print)
 		c.print += dependence.Mix(prints[i])
-		for _, input := range t.exchanges {
+		for _, input := range t.Exchanges {
 			for _, k := range made[input] {
 				n.judge(c, k, &astray[i])
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/dependence"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -63,10 +64,10 @@ func TestDependence(t *testing.T) {
 		{"the clock", []sut.Event{step(1), step(2), {Kind: sut.Ticked}, step(2)},
 			[][]int{nil, nil, {0, 1}, {1, 2}}},
 	} {
-		list := transitions(c.events, 1)
+		list := pasts.Transitions(c.events, 1)
 		d := dependence.New()
 		for i := range list {
-			got := d.Add(i, list[i].Step, list[i].barrier, list[i].accesses)
+			got := d.Add(i, list[i].Step, list[i].Barrier, list[i].Accesses)
 			if len(got)+len(c.want[i]) > 0 && !slices.Equal(got, c.want[i]) {
 				t.Errorf("%s: transition %d comes after %v, want %v", c.name, i, got, c.want[i])
 			}

@@ -35,13 +35,13 @@ func courseOf(n *track, log []sut.Event, arrivals int) *course.Course {
 		}
 		var action *model.Action
 		if t.Stepped {
-			action = &model.Action{Goroutine: model.GoroutineID(t.Goroutine), Choice: t.choice}
+			action = &model.Action{Goroutine: model.GoroutineID(t.Goroutine), Choice: t.Choice}
 		}
-		if t.asks || t.barrier {
+		if t.Asks || t.Barrier {
 			before, barrier = course.UpTo(i), i
 		}
 		var events []int
-		for _, input := range t.exchanges {
+		for _, input := range t.Exchanges {
 			events = append(events, by[input]...)
 		}
 		k.Add(action, before, events)

@@ -1,6 +1,8 @@
 package nodes
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
@@ -96,7 +98,7 @@ func (e *exploration) branch(b skeleton.Branch, log *sut.Log) {
 		return
 	}
 	e.branched[way], e.found.Branches = true, append(e.found.Branches, b)
-	if e.x.schedules[key] == nil {
+	if e.x.schedule(key) == nil {
 		e.x.remember(key, log)
 	}
 }
@@ -122,6 +124,81 @@ func (e *exploration) judge(n *environment, log *sut.Log, outcome model.Outcome)
 	return e.x.enough()
 }
 
+// part is an item that a crew does, or has done. What it has come to is not yet known to others. It
+// has an explorer of its own, so that whatever an item does is done as if there were no others: the
+// system is only read, and all else that changes is a copy.
+type part struct {
+	*explorer
+	item   skeleton.Item
+	before int // executions before it
+	result reported
+	err    error
+}
+
+// part does an item, with what is known before its batch. Others may do other items meanwhile, so
+// it changes nothing of the exploration.
+func (x *explorer) part(crew []*sut.Worker, item skeleton.Item) *part {
+	own, net := *x, *x.net
+	if x.peers == nil { // else there is one crew, and the peers know that network
+		net.Data, net.Nobody = maps.Clone(net.Data), maps.Clone(net.Nobody)
+	}
+	own.net, own.workers, own.fresh = &net, crew, map[string][]model.Action{}
+	own.known, own.stuck = maps.Clone(x.known), maps.Clone(x.stuck)
+	own.found, own.result.Outcomes = slices.Clone(x.found), slices.Clone(x.result.Outcomes)
+	p := &part{explorer: &own, item: item, before: x.runs}
+	p.result, p.err = own.do(item)
+	return p
+}
+
+// take takes over what an item has come to, and says whether that is enough. Items are taken in the
+// order in which there would be one crew. Those after one that is enough do not count, nor do their
+// executions.
+func (x *explorer) take(p *part) error {
+	limit := x.config.Executions
+	if x.runs += p.runs - p.before; limit > 0 && x.runs > limit {
+		// It did not know how many executions others of its batch would take.
+		x.runs = limit
+		p.unknown, p.err = overLimit(limit), errEnough
+	}
+	maps.Copy(x.net.Data, p.net.Data)
+	maps.Copy(x.net.Nobody, p.net.Nobody)
+	for key, schedule := range p.fresh {
+		x.replace(key, schedule)
+	}
+	if x.never = cmp.Or(x.never, p.never); x.unknown == "" || p.err != nil { // why it ends counts
+		x.unknown = cmp.Or(p.unknown, x.unknown)
+	}
+	for _, o := range p.explorer.result.Outcomes {
+		if !slices.Contains(x.result.Outcomes, o) {
+			x.result.Outcomes = append(x.result.Outcomes, o)
+		}
+	}
+	for _, f := range p.found {
+		if !x.known[f.key] { // another item may have found it meanwhile
+			x.known[f.key] = true
+			x.found = append(x.found, f)
+		}
+	}
+	if list := p.stuck[p.item.Key]; len(list) > 0 {
+		x.stuck[p.item.Key] = list
+	}
+	maps.Copy(x.known, p.known)
+	if p.err != nil {
+		return p.err
+	}
+	x.report(p.result)
+	if p.result.IsExplored {
+		x.agree(p.item.Key)
+		if err := x.confirm(); err != nil {
+			return err
+		}
+	}
+	if x.enough() {
+		return errEnough
+	}
+	return nil
+}
+
 // judge notes a violation. Only an execution that has made all events of its skeleton is judged:
 // then what has arrived is all that ever does. A deadlock is one if confirm says so.
 func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome) {
@@ -136,7 +213,7 @@ func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome
 	if f.outcome.Stuck() {
 		key += item.Key
 	}
-	if x.known[key] {
+	if f.key = key; x.known[key] {
 		return
 	}
 	x.known[key] = true
@@ -162,7 +239,7 @@ func (x *explorer) agree(item string) {
 		}
 		f, wrong := &finding{outcome: model.AssertionFailed}, ""
 		f.global, f.item.Component, wrong = agreed.Find(x.net, s.Global, x.config.Agree)
-		if f.global != nil && !x.known[wrong] {
+		if f.key = wrong; f.global != nil && !x.known[wrong] {
 			x.known[wrong] = true
 			x.found = append(x.found, f)
 			x.result.Outcomes = append(x.result.Outcomes, f.outcome.String())

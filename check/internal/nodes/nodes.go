@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/found"
@@ -50,26 +51,22 @@ type explorer struct {
 	system  *skeleton.System
 	workers []*sut.Worker // by node; of walks, those of further crews follow
 	unwatch []func() bool // of the context, by worker
-	// schedules that have led to events of a node, by their key. They are tried first when a node
-	// is to come there again. What arrives may be other than it was, so they are a guess.
-	schedules map[string][]model.Action
-	runs      int
-	stage     stage
-	told      []*Violation // of earlier stages
-	result    Result
-	unknown   string // why the verdict cannot be that it holds
-	never     error  // that a node does not listen
-	notes     []string
-	peers     *beside.Explorer // nil: there are none, or walks have them
+	ways
+	runs    int
+	stage   stage
+	told    []*Violation // of earlier stages
+	result  Result
+	unknown string // why the verdict cannot be that it holds
+	never   error  // that a node does not listen
+	notes   []string
+	peers   *beside.Explorer // nil: there are none, or walks have them
 	// stuck are executions of a node that end in a deadlock, by the key of the item that explores
 	// it. found are the violations, and known is which of both there are.
 	stuck map[string][]*finding
 	found []*finding
 	known map[string]bool
-	// reports are those of all items that were done. replaced has what was in the place of the
-	// schedules that the present item has found; nil: nothing was.
-	reports  []reported
-	replaced map[string][]model.Action
+	// reports are those of all items that were done.
+	reports []reported
 }
 
 // maxRounds is how often a goroutine goes round a loop that waits, without any effect, while others
@@ -86,12 +83,14 @@ type finding struct {
 	outcome model.Outcome
 	choices []model.Action
 	race    *sut.MemoryAccess // the earlier access of a data race
+	key     string            // the same for executions that show the same
 }
 
 // newExplorer begins a check. It is to be closed, unless there is an error.
 func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
-		schedules: map[string][]model.Action{}, stuck: map[string][]*finding{}, known: map[string]bool{},
+		ways:  ways{schedules: map[string][]model.Action{}},
+		stuck: map[string][]*finding{}, known: map[string]bool{},
 		net: &network.Nodes{Ordered: make([]bool, len(c.Nodes)),
 			Data: map[network.Event][]byte{}, Nobody: map[network.Stray]bool{}}}
 	var list []places.Given
@@ -119,25 +118,41 @@ func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	return x, nil
 }
 
-// exploreAll does all work that there is, or as much as is wanted. The oldest item comes first, so
-// violations near the beginning are found early.
+// exploreAll does all work that there is, or as much as is wanted. The oldest items come first, so
+// violations near the beginning are found early. Several are done at the same time, by crews with
+// workers of their own. What is found does not depend on how many crews there are: an item knows
+// only what there was before its batch, and results are taken in the order of the items.
 func (x *explorer) exploreAll() error {
+	crews := [][]*sut.Worker{x.workers[:len(x.config.Nodes)]}
 	for work := x.system.Work(); len(work) > 0; work = x.system.Work() {
-		before := x.mark()
-		x.save(before, false)
-
-		err := x.do(work[0])
-		if order := (errOrder{}); errors.As(err, &order) {
-			x.again(order.node)
-			continue
+		done := uint64(len(x.reports))
+		work = work[:min(len(work), int(batch.End(done)-done))]
+		for len(crews) < min(x.config.Crews, len(work)) && x.peers == nil {
+			if err := x.start(); err != nil {
+				return err
+			}
+			crews = append(crews, x.workers[len(crews)*len(x.config.Nodes):])
 		}
-		if err == nil {
-			continue
+		x.save(x.mark(), false)
+		list := batch.Do(len(crews), len(work), func(crew, job int) (*part, bool) {
+			p := x.part(crews[crew], work[job])
+			return p, p.err != nil
+		})
+		for _, p := range list {
+			before := x.mark()
+			err := x.take(p)
+			if order := (errOrder{}); errors.As(err, &order) {
+				x.again(order.node)
+				break // what is known of the others refers to what is gone
+			}
+			if err == nil {
+				continue
+			}
+			if x.save(before, true); errors.Is(err, errEnough) {
+				return nil
+			}
+			return err
 		}
-		if x.save(before, true); errors.Is(err, errEnough) {
-			return nil
-		}
-		return err
 	}
 	return nil
 }
@@ -171,7 +186,7 @@ func (x *explorer) close() {
 
 // do does an item of work. Items do not depend on each other, but for what is known of schedules,
 // which only saves executions.
-func (x *explorer) do(item skeleton.Item) error {
+func (x *explorer) do(item skeleton.Item) (reported, error) {
 	if x.net.IsBeside(item.Component) {
 		return explorePeers(x, item)
 	}
@@ -182,16 +197,11 @@ func (x *explorer) do(item skeleton.Item) error {
 	if err == nil && g != nil && x.peers != nil {
 		err = x.peers.Rest(g)
 	}
-	switch {
-	case err != nil:
-		return cannot(x, err)
-	case g == nil:
-		// All orders of the nodes were tried.
-		x.report(reported{Key: item.Key})
-	default:
-		x.report(reported{Key: item.Key, IsCompleted: true, Completed: g})
+	if err != nil {
+		return reported{}, cannot(x, err)
 	}
-	return nil
+	// Without a whole execution, all orders of the nodes were tried.
+	return reported{Key: item.Key, IsCompleted: g != nil, Completed: g}, nil
 }
 
 // search runs executions of a node until one of them is enough, and reports whether it was. The
@@ -232,6 +242,11 @@ func (x *explorer) search(node int, environment func() *environment,
 	return false, nil
 }
 
+// overLimit is why a verdict is unknown after so many executions.
+func overLimit(n int) string {
+	return fmt.Sprintf("the limit of %d executions of nodes was reached", n)
+}
+
 // run runs one execution of a node. It notes what keeps the verdict from being that it holds, and
 // what the end of the node does to its connections.
 func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, error) {
@@ -239,7 +254,7 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 		return nil, err
 	}
 	if x.config.Executions > 0 && x.runs >= x.config.Executions {
-		x.unknown = fmt.Sprintf("the limit of %d executions of nodes was reached", x.config.Executions)
+		x.unknown = overLimit(x.config.Executions)
 		return nil, errEnough
 	}
 	x.runs++
@@ -350,11 +365,11 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 	}
 	// Without a schedule all are tried, the one that the worker takes by itself first.
 	// Most often, what is known to lead there does so again.
-	known, ok := x.schedules[network.KeyOf(script)]
-	if without, found := network.LastTick(script); !ok && found {
-		known, ok = x.schedules[network.KeyOf(without)] // it ends where the clock advances now
+	known := x.schedule(network.KeyOf(script))
+	if without, found := network.LastTick(script); known == nil && found {
+		known = x.schedule(network.KeyOf(without)) // it ends where the clock advances now
 	}
-	if ok {
+	if known != nil {
 		n := begin()
 		n.later = true
 		log, err := x.run(node, sut.Schedule{Prefix: known, Lenient: true, Rounds: maxRounds}, n)
@@ -371,24 +386,19 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 
 // explore explores a node against what a skeleton says of the others (exploration). Executions that
 // leave the skeleton are branches. The first violation ends it, and everything else.
-func (x *explorer) explore(item skeleton.Item) error {
+func (x *explorer) explore(item skeleton.Item) (reported, error) {
 	e := exploration{x: x, item: item, seen: map[uint64]bool{}, branched: map[string]bool{}}
 	if err := e.run(); err != nil {
-		return err
+		return reported{}, err
 	}
 	x.result.Outcomes = append(x.result.Outcomes, e.found.Outcomes...)
 	if x.enough() {
-		return errEnough
+		return reported{}, errEnough
 	}
 	e.found.Branches = append(e.found.Branches, slices.Concat(network.Reorder(x.net, item),
 		network.OtherDoors(x.net, item))...)
 	if x.net.Ordered[item.Component] {
 		e.found.Branches = append(e.found.Branches, network.Resets(x.net, item)...)
 	}
-	x.report(reported{Key: item.Key, IsExplored: true, Explored: e.found})
-	x.agree(item.Key)
-	if err := x.confirm(); err != nil || !x.enough() {
-		return err
-	}
-	return errEnough
+	return reported{Key: item.Key, IsExplored: true, Explored: e.found}, nil
 }

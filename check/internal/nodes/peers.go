@@ -14,19 +14,15 @@ import (
 )
 
 // explorePeers finds other orders in which what nodes do reaches the peers.
-func explorePeers(x *explorer, item skeleton.Item) error {
+func explorePeers(x *explorer, item skeleton.Item) (reported, error) {
 	if err := x.interrupted(); err != nil {
-		return err
+		return reported{}, err
 	}
 	e, err := x.peers.Explore(item)
 	if err != nil {
-		return cannot(x, err)
+		return reported{}, cannot(x, err)
 	}
-	x.report(reported{Key: item.Key, IsExplored: true, Explored: e})
-	if err := x.confirm(); err != nil || !x.enough() {
-		return err
-	}
-	return errEnough
+	return reported{Key: item.Key, IsExplored: true, Explored: e}, nil
 }
 
 // cannot ends the exploration where peers do what it cannot have, or because of another error.

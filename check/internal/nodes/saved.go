@@ -93,12 +93,39 @@ type mark struct {
 	replaced map[string][]model.Action // filled while the item is done
 }
 
+// ways are schedules that have led to events of a node, by the key of these. They are tried first
+// when a node is to come there again. What arrives may be other than it was, so they are a guess.
+type ways struct {
+	schedules map[string][]model.Action
+	// replaced has what was in the place of those that the present item has found; nil: nothing
+	// was. A check that is saved within an item is as it was before.
+	replaced map[string][]model.Action
+	// fresh are those that a part has found. Its others are those before its batch, which several
+	// parts may read at the same time. nil: this is no part.
+	fresh map[string][]model.Action
+}
+
 // remember keeps a schedule, and what was there before the present item.
-func (x *explorer) remember(key string, log *sut.Log) {
-	if _, noted := x.replaced[key]; !noted {
-		x.replaced[key] = x.schedules[key]
+func (w *ways) remember(key string, log *sut.Log) { w.replace(key, course.ChoicesOf(log.Events)) }
+
+// schedule is one that leads to some events; nil: none is known.
+func (w *ways) schedule(key string) []model.Action {
+	if s, ok := w.fresh[key]; ok {
+		return s
 	}
-	x.schedules[key] = course.ChoicesOf(log.Events)
+	return w.schedules[key]
+}
+
+// replace keeps a schedule in the place of what was there.
+func (w *ways) replace(key string, schedule []model.Action) {
+	if w.fresh != nil {
+		w.fresh[key] = schedule
+		return
+	}
+	if _, noted := w.replaced[key]; !noted {
+		w.replaced[key] = w.schedules[key]
+	}
+	w.schedules[key] = schedule
 }
 
 // mark notes what is known before an item.

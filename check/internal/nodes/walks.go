@@ -72,7 +72,7 @@ func (x *walks) explore() error {
 		jobs := int(batch.End(x.Walks) - x.Walks)
 		if n := x.config.Executions; err == nil && n > 0 {
 			if jobs = min(jobs, (n-x.runs)/len(x.config.Nodes)); jobs <= 0 {
-				x.unknown = fmt.Sprintf("the limit of %d executions of nodes was reached", n)
+				x.unknown = overLimit(n)
 				err = errEnough
 			}
 		}

@@ -57,8 +57,8 @@ type Config struct {
 	Partitions [][][2]int
 	// Walks has executions of all nodes be run at random; nil: all executions are explored.
 	Walks *pick.Walks
-	// Crews is how many walks are made at the same time, at most; 0: one. More than batch.Most are
-	// of no use. It changes nothing of what is found.
+	// Crews is how many walks are made, or nodes explored, at the same time, at most; 0: one. More
+	// than batch.Most are of no use. It changes nothing of what is found.
 	Crews int
 	// Crashes are the nodes that may crash, by their places, each CrashLimit times in a walk, and
 	// then run again with what is left on their disk. Only walks have crashes.

@@ -58,7 +58,7 @@ func (p *Pasts) Read(events []sut.Event) {
 			}
 		case sut.Accessed:
 			o := model.ObjectID(e.Subject)
-			if !dependence.IsAdded(o, p.arrivals) && !Delivers(events[i:]) {
+			if !dependence.IsAdded(o, p.arrivals) && !delivers(events[i:]) {
 				p.accesses = append(p.accesses, model.Access{Object: o, Kind: e.Access})
 			}
 		case sut.Spawned, sut.Woke:
@@ -171,9 +171,9 @@ func (c counts) with(d counts) counts {
 // What arrives is handed out at the end of an input. Nothing of the program is logged in between.
 // So all accesses from an input to the last thing that it has delivered are those of arrivals.
 
-// Delivers says whether an access is that of an arrival: something is delivered after it, before
+// delivers says whether an access is that of an arrival: something is delivered after it, before
 // the next input or transition.
-func Delivers(events []sut.Event) bool {
+func delivers(events []sut.Event) bool {
 	for i := range events {
 		switch events[i].Kind {
 		case sut.Delivered:

@@ -57,9 +57,8 @@ func (w *Walks) Schedule(random *rand.Rand, length int) sut.Schedule {
 
 // Asked is what a check asks for that explorations do, or walks, and not both.
 type Asked struct {
-	Delays  *int // a bound
-	Faults  bool // that only walks have: crashes of nodes, and slow connections
-	Workers int  // of each node; 0: the search decides
+	Delays *int // a bound
+	Faults bool // that only walks have: crashes of nodes, and slow connections
 }
 
 // Of are those that a search asks for, by its name; nil: it asks for none.
@@ -75,9 +74,6 @@ func Of(search string, seed uint64, asked Asked) (*Walks, error) {
 	case search != "" && search != "auto" && search != "dpor":
 		return nil, fmt.Errorf("--search %s cannot be used together with nodes: choose auto, random, pct "+
 			"or pos", search)
-	case asked.Workers > 1:
-		return nil, errors.New("a node that is explored has one worker: leave out the number of workers, " +
-			"or add --search random, with which so many executions are run at the same time")
 	case asked.Faults:
 		return nil, errors.New("crashes of nodes and slow connections are only explored at random: add " +
 			"--search random, or leave crash and slow out of faults")

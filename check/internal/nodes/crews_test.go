@@ -1,0 +1,89 @@
+package nodes
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
+	"github.com/tandem-mc/tandem/internal/model"
+)
+
+// TestExploresByCrews: what is found, how often nodes are run, and where a check ends, is the same
+// with any number of crews. What one of them has saved, others go on with.
+func TestExploresByCrews(t *testing.T) {
+	delays := 1
+	election := exampleNodes(t, "election", "voter 127.0.0.1:7900", "candidate", "candidate")
+	election[1].Args, election[2].Args = []string{"one"}, []string{"two"}
+	partition := exampleNodes(t, "partition", "store 127.0.0.1:7700", "copy 127.0.0.1:7701", "client")
+	for _, c := range []struct {
+		name string
+		Config
+		verdict model.Verdict
+	}{
+		{"counter", Config{Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client", "client")},
+			model.Violated},
+		{"all of the counter", Config{Violations: 9, Nodes: exampleNodes(t, "counter",
+			"server 127.0.0.1:7100", "client", "client")}, model.Violated},
+		{"resets", Config{Nodes: exampleNodes(t, "retry", "server 127.0.0.1:7400", "client")},
+			model.Violated},
+		{"partition", Config{Nodes: partition, Partitions: [][][2]int{{{0, 1}}, {{0, 2}}}, Executions: 2000},
+			model.Violated},
+		{"agreement", Config{Nodes: election, Agree: agreed.Names{"leader of *"}}, model.Violated},
+		{"paxos", Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1"), Delays: &delays},
+			model.Holds},
+		{"a bound", Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1"), Executions: 700},
+			model.Unknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var one *Result
+			for _, crews := range []int{1, 2, 5} {
+				c.Crews = crews
+				r, err := Run(t.Context(), c.Config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if one == nil {
+					one = r
+				}
+				if d := cmp.Diff(one, r, cmpopts.IgnoreUnexported(Violation{})); d != "" {
+					t.Errorf("%d crews (-one +several)\n%s", crews, d)
+				}
+			}
+			if one.Verdict != c.verdict {
+				t.Errorf("%v (%s), want %v", one.Verdict, one.Reason, c.verdict)
+			}
+		})
+	}
+}
+
+// TestCrewsGoOn: a check that a bound has ended goes on with another number of crews, and comes to
+// what it would have come to.
+func TestCrewsGoOn(t *testing.T) {
+	c := Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1"), Crews: 2}
+	whole, err := Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state []byte
+	c.Save = func(encode func() ([]byte, error), _ bool) {
+		if state, err = encode(); err != nil {
+			t.Error(err)
+		}
+	}
+	for i, bound := range []int{300, 900, 2000, 0} {
+		c.Executions, c.Crews, c.Resume = bound, 1+i%3, state
+		r, err := Run(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bound > 0 {
+			if r.Verdict != model.Unknown || r.Runs > bound {
+				t.Errorf("%v after %d executions, want at most %d", r.Verdict, r.Runs, bound)
+			}
+		} else if r.Verdict != model.Holds || r.Counts != whole.Counts {
+			t.Errorf("%v: %+v, want %+v", r.Verdict, r.Counts, whole.Counts)
+		}
+	}
+}
