@@ -10,6 +10,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/gotest"
+	"github.com/tandem-mc/tandem/check/internal/naming"
 	"github.com/tandem-mc/tandem/check/internal/pool"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
@@ -113,7 +114,7 @@ func searchGroup(ctx context.Context, o Options, g *gotest.Group) (gotest.Found,
 	}
 	if result != nil {
 		found.Verdict, found.CutOff = result.Verdict, result.CutOff
-		found.Note = r.replayed
+		found.Note = naming.Line(r.replayed, result.Verdict, o.Program)
 		found.Missed, found.Vacuous, found.Early = result.Missed, result.Vacuous, result.Counts.Early
 		for _, v := range result.Violations {
 			found.Violations = append(found.Violations, gotest.Violation{

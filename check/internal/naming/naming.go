@@ -8,6 +8,8 @@ package naming
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/textutil"
@@ -84,4 +86,13 @@ func Assumed(v explore.Verdict, races bool) (lines []string) {
 			"new; the promise was not tested to the end", textutil.CountOf(explore.MaxStates, "state")))
 	}
 	return lines
+}
+
+// Line is what is said of a test, on one line: something else, and what its verdict rests on.
+func Line(other string, v explore.Verdict, p *sut.Program) string {
+	lines := slices.Concat([]string{other}, Explain(v, p), Assumed(v, len(p.Races) > 0))
+	if other == "" {
+		lines = lines[1:]
+	}
+	return strings.Join(lines, "; ")
 }

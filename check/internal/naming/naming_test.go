@@ -73,3 +73,22 @@ func TestExplain(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestLine: a test has one line, of what there is.
+func TestLine(t *testing.T) {
+	ended := explore.Verdict{States: explore.StateCounts{Known: 7, Ended: 2}}
+	const promise = "tandem.State names all that what follows depends on: 2 executions ended at one of 7 " +
+		"known states"
+	for _, c := range []struct {
+		other string
+		v     explore.Verdict
+		want  string
+	}{
+		{"", explore.Verdict{}, ""}, {"x", explore.Verdict{}, "x"}, {"", ended, promise},
+		{"x", ended, "x; " + promise},
+	} {
+		if got := Line(c.other, c.v, &sut.Program{}); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
