@@ -287,7 +287,8 @@ func compareAir(t *testing.T, from airState, config Config) {
 	t.Helper()
 	program := build(t, "./testdata/air")
 	found, all, kinds := 0, 0, map[rune]int{}
-	for seed := range uint64(*systems) {
+	// Each takes as long as two of the others, so there are half as many.
+	for seed := uint64(1); seed < uint64(*systems); seed += 2 {
 		r := rand.New(rand.NewPCG(seed, 11))
 		scripts := randomAir(r)
 		who := r.IntN(3)

@@ -38,7 +38,8 @@ func TestTries(t *testing.T) {
 // TestHaltedExecutions: an execution ends for all who have left the skeleton, and the order in
 // which a node does what an arrival waits for does not matter. So most executions are of use.
 func TestHaltedExecutions(t *testing.T) {
-	r, err := Run(t.Context(), Config{Nodes: paxosNodes(build(t, "./paxos"), 3, 1, "-ballots", "1")})
+	r, err := Run(t.Context(), Config{Crews: 2,
+		Nodes: paxosNodes(build(t, "./paxos"), 3, 1, "-ballots", "1")})
 	if err != nil {
 		t.Fatal(err)
 	}
