@@ -128,6 +128,9 @@ func (s *System) Completed(key string, g Global) {
 	}
 }
 
+// Asked says whether there is or was an item with a key. Reports of others are ignored.
+func (s *System) Asked(key string) bool { return s.asked[key] }
+
 // Impossible reports that no execution begins with the prefix of an item.
 func (s *System) Impossible(key string) { s.settle(key) }
 

@@ -53,7 +53,10 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		}
 		return c
 	}
-	n.placeAll(events, arrivals)
+	// Where a node follows a file, events are compared without their Past, so it is not known yet.
+	if n.pasts == nil {
+		pasts.All(n.made, n.inputs, events, arrivals)
+	}
 	c.transitions = pasts.Transitions(events, arrivals)
 	made := map[int][]int{} // by input
 	for i, input := range n.inputs {
@@ -105,31 +108,6 @@ func (n *track) analyse(events []sut.Event, arrivals int) *causality {
 		n.judge(c, k, &lost)
 	}
 	return c
-}
-
-// placeAll fills in the Past of all events, unless it was filled in while the node ran. That was
-// not done where a node follows a file, since the events there are compared without their Past.
-func (n *track) placeAll(events []sut.Event, arrivals int) {
-	if n.pasts != nil {
-		return
-	}
-	p := pasts.New(arrivals)
-	next, inputs := 0, 0
-	place := func(input int) {
-		for ; next < len(n.made) && n.inputs[next] == input; next++ {
-			p.Place(&n.made[next])
-		}
-	}
-	for i := range events {
-		if events[i].Kind == sut.Exchanged {
-			p.Read(events[:i])
-			place(inputs)
-			inputs++
-		}
-	}
-	p.Read(events)
-	p.End()
-	place(atEnd)
 }
 
 // judge notes whether an event is that of the script. astray says whether its transition comes of

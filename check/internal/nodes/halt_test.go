@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -107,5 +109,50 @@ func TestHaltsWhereItLeaves(t *testing.T) {
 				t.Errorf("%s: after sending on %s, halted is %t, want %t", c.name, c.sends[i], got, c.want[i])
 			}
 		}
+	}
+}
+
+// TestPastsWhileANodeRuns: what is found to be before an event while the node runs is what the whole
+// log says.
+func TestPastsWhileANodeRuns(t *testing.T) {
+	delays := 1
+	x, err := newExplorer(t.Context(), Config{Delays: &delays,
+		Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	if err := x.exploreAll(); err != nil {
+		t.Fatal(err)
+	}
+	x.config.Delays = nil
+	compared, left := 0, 0
+	for _, s := range x.system.Skeletons() {
+		for c := range s.Global {
+			runs := 0
+			if _, err := x.search(c, func() *environment {
+				return newEnvironment(x.net, c, s.Global[c].Events, s.Global.Arrivals(c))
+			}, func(n *environment, log *sut.Log, _ model.Outcome) bool {
+				want := slices.Clone(n.made)
+				for i := range want {
+					want[i].Past = nil
+				}
+				pasts.All(want, n.inputs, log.Events, len(n.arrivals))
+				if d := cmp.Diff(want, n.made); d != "" {
+					t.Fatalf("node %d (-whole log +while it ran)\n%s", c, d)
+				}
+				compared += len(want)
+				if n.deviation >= 0 {
+					left++
+				}
+				runs++
+				return runs == 40
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if compared < 1000 || left < 20 {
+		t.Errorf("%d events were compared, and %d executions left their skeleton", compared, left)
 	}
 }

@@ -50,6 +50,10 @@ func (x *explorer) resume(data []byte) error {
 	}
 	x.stage, x.net.Parted = k.Stage, k.Stage.Parted
 	for _, r := range s.Reports {
+		if !x.system.Asked(r.Key) { // names of items have changed
+			return errors.New("the exploration was saved by another version of Tandem: check the nodes " +
+				"from the beginning")
+		}
 		x.report(r)
 	}
 	x.runs, x.result.Outcomes, x.unknown = k.Runs, k.Outcomes, k.Unknown

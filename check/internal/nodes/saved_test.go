@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/kept"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -67,13 +68,23 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeOfNothing: what was not saved by Save is an error that says what to do.
+// TestResumeOfNothing: what was not saved by Save, or by another version, is an error that says what
+// to do.
 func TestResumeOfNothing(t *testing.T) {
+	other, err := kept.State{Reports: []kept.Report{{Key: "another name of an item"}}}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
 	config := Config{Nodes: scriptedNodes(build(t, "./testdata/script"), []string{"dial :7301"},
-		[]string{"listen :7301", "accept"}), Resume: []byte("nothing")}
-	if _, err := Run(t.Context(), config); err == nil || !strings.Contains(err.Error(),
-		"the exploration that was saved cannot be read") {
-		t.Error(err)
+		[]string{"listen :7301", "accept"})}
+	for want, state := range map[string][]byte{
+		"the exploration that was saved cannot be read":              []byte("nothing"),
+		"the exploration was saved by another version of Tandem: ch": other,
+	} {
+		config.Resume = state
+		if _, err := Run(t.Context(), config); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 

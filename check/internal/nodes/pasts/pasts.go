@@ -48,18 +48,15 @@ func New(arrivals int) *Pasts {
 // then, also those that it was given before. It is called before each input, and at the end.
 func (p *Pasts) Read(events []sut.Event) {
 	for i := p.read; i < len(events); i++ {
-		switch e := &events[i]; e.Kind {
-		case sut.Stepped:
-			p.begin(dependence.Step{Goroutine: e.Subject, Stepped: true},
-				e.Operation == sut.Exit, e.Subject == sut.PeerTimeSource)
-		case sut.Ticked:
-			if !e.TicksWithin() {
-				p.begin(dependence.Step{}, !e.AsksPeers(), e.AsksPeers())
-			}
+		e := &events[i]
+		if t, begins := begun(e); begins {
+			p.begin(t)
+			continue
+		}
+		switch e.Kind {
 		case sut.Accessed:
-			o := model.ObjectID(e.Subject)
-			if !dependence.IsAdded(o, p.arrivals) && !delivers(events[i:]) {
-				p.accesses = append(p.accesses, model.Access{Object: o, Kind: e.Access})
+			if a, own := accessed(events[i:], p.arrivals); own {
+				p.accesses = append(p.accesses, a)
 			}
 		case sut.Spawned, sut.Woke:
 			p.step.Starts = append(p.step.Starts, e.Subject)
@@ -80,9 +77,9 @@ func (p *Pasts) End() {
 }
 
 // begin begins a transition.
-func (p *Pasts) begin(s dependence.Step, barrier, asks bool) {
+func (p *Pasts) begin(t Transition) {
 	p.end()
-	p.step, p.barrier, p.asks, p.number, p.isClosed = s, barrier, asks, 0, false
+	p.step, p.barrier, p.asks, p.number, p.isClosed = t.Step, t.Barrier, t.Asks, 0, false
 }
 
 // end ends the present part. In a transition in which the environment alone does something, it is
@@ -142,6 +139,29 @@ func (p *Pasts) Place(e *skeleton.Event) {
 	p.present = with
 }
 
+// All fills in the Past of all events of an execution that is over, to which so much could arrive.
+// inputs says of which input each of them is, in ascending order; another number is last, of the end
+// of the node.
+func All(made []skeleton.Event, inputs []int, log []sut.Event, arrivals int) {
+	p := New(arrivals)
+	next, input := 0, 0
+	for i := range log {
+		if log[i].Kind != sut.Exchanged {
+			continue
+		}
+		p.Read(log[:i])
+		for ; next < len(made) && inputs[next] == input; next++ {
+			p.Place(&made[next])
+		}
+		input++
+	}
+	p.Read(log)
+	p.End()
+	for ; next < len(made); next++ {
+		p.Place(&made[next])
+	}
+}
+
 // names are the last events of the streams, sorted: a Past. Those before them in their streams are
 // before the event, too.
 func (p *Pasts) names(c counts, node int) (list []skeleton.Name) {
@@ -166,21 +186,4 @@ func (c counts) with(d counts) counts {
 		joined[s] = max(joined[s], n)
 	}
 	return joined
-}
-
-// What arrives is handed out at the end of an input. Nothing of the program is logged in between.
-// So all accesses from an input to the last thing that it has delivered are those of arrivals.
-
-// delivers says whether an access is that of an arrival: something is delivered after it, before
-// the next input or transition.
-func delivers(events []sut.Event) bool {
-	for i := range events {
-		switch events[i].Kind {
-		case sut.Delivered:
-			return true
-		case sut.Exchanged, sut.Stepped, sut.Ticked:
-			return false
-		}
-	}
-	return false
 }

@@ -23,16 +23,8 @@ func Transitions(events []sut.Event, arrivals int) (list []Transition) {
 	inputs := 0
 	for i := range events {
 		e := &events[i]
-		switch e.Kind {
-		case sut.Stepped:
-			list = append(list, Transition{Choice: e.Alternative(),
-				Step:    dependence.Step{Goroutine: e.Subject, Stepped: true},
-				Barrier: e.Operation == sut.Exit, Asks: e.Subject == sut.PeerTimeSource})
-			continue
-		case sut.Ticked:
-			if !e.TicksWithin() {
-				list = append(list, Transition{Barrier: !e.AsksPeers(), Asks: e.AsksPeers()})
-			}
+		if t, begins := begun(e); begins {
+			list = append(list, t)
 			continue
 		}
 		if len(list) == 0 {
@@ -41,9 +33,8 @@ func Transitions(events []sut.Event, arrivals int) (list []Transition) {
 		t := &list[len(list)-1]
 		switch e.Kind {
 		case sut.Accessed:
-			a := model.Access{Object: model.ObjectID(e.Subject), Kind: e.Access}
-			t.All = append(t.All, a)
-			if !dependence.IsAdded(a.Object, arrivals) && !delivers(events[i:]) {
+			a, own := accessed(events[i:], arrivals)
+			if t.All = append(t.All, a); own {
 				t.Accesses = append(t.Accesses, a)
 			}
 		case sut.Spawned, sut.Woke:
@@ -54,4 +45,40 @@ func Transitions(events []sut.Event, arrivals int) (list []Transition) {
 		}
 	}
 	return list
+}
+
+// begun is the transition that an event of a log begins, if it does.
+func begun(e *sut.Event) (t Transition, begins bool) {
+	switch {
+	case e.Kind == sut.Stepped:
+		return Transition{Step: dependence.Step{Goroutine: e.Subject, Stepped: true}, Choice: e.Alternative(),
+			Barrier: e.Operation == sut.Exit, Asks: e.Subject == sut.PeerTimeSource}, true
+	case e.Kind == sut.Ticked && !e.TicksWithin():
+		return Transition{Barrier: !e.AsksPeers(), Asks: e.AsksPeers()}, true
+	}
+	return t, false
+}
+
+// accessed is the access with which a part of a log begins, and whether it is one of the program: an
+// arrival is none.
+func accessed(events []sut.Event, arrivals int) (a model.Access, own bool) {
+	a = model.Access{Object: model.ObjectID(events[0].Subject), Kind: events[0].Access}
+	return a, !dependence.IsAdded(a.Object, arrivals) && !delivers(events)
+}
+
+// What arrives is handed out at the end of an input. Nothing of the program is logged in between.
+// So all accesses from an input to the last thing that it has delivered are those of arrivals.
+
+// delivers says whether an access is that of an arrival: something is delivered after it, before
+// the next input or transition.
+func delivers(events []sut.Event) bool {
+	for i := range events {
+		switch events[i].Kind {
+		case sut.Delivered:
+			return true
+		case sut.Exchanged, sut.Stepped, sut.Ticked:
+			return false
+		}
+	}
+	return false
 }
