@@ -8,9 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // airSystem is three nodes that send datagrams to each other (testdata/air). It goes through all
@@ -298,9 +295,13 @@ func compareAir(t *testing.T, from airState, config Config) {
 		}
 		s.explore(from)
 		want := slices.Sorted(maps.Keys(s.got[who]))
-		run := func(check string) *Result {
+		for _, letter := range strings.Join(want, "") {
+			kinds[letter]++
+		}
+		all += len(want)
+		found += comeTo(t, seed, want, func(check string) Config {
 			c := config
-			c.Executions, c.Walks = 300, &pick.Walks{Seed: seed, Picks: allPicks}
+			c.Executions = 300
 			for i, script := range scripts {
 				node := Node{Name: string(rune('a' + i)), Program: program, Package: "./testdata/air",
 					Listen: fmt.Sprint("10.0.0.", i+1),
@@ -310,38 +311,8 @@ func compareAir(t *testing.T, from airState, config Config) {
 				}
 				c.Nodes = append(c.Nodes, node)
 			}
-			r, err := Run(t.Context(), c)
-			if err != nil {
-				t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
-			}
-			return r
-		}
-		if v := run("in:" + strings.Join(want, ",")).Violation(); v != nil {
-			t.Errorf("seed %d: node %d comes to something else than %q: %s\n%s\n%q", seed, who, want,
-				v.Counterexample.Failure.Message, strings.Join(whats(v.Events), "\n"), scripts)
-		}
-		for _, got := range want {
-			for _, letter := range got {
-				kinds[letter]++
-			}
-			all++
-			v := run("not:" + got).Violation()
-			if v == nil {
-				continue
-			}
-			found++
-			if v.Recording == nil {
-				t.Errorf("seed %d: node %d comes to %q, and not again: %s\n%s\n%q", seed, who, got,
-					v.Unrecorded, strings.Join(whats(v.Events), "\n"), scripts)
-				continue
-			}
-			programs := []*sut.Program{program, program, program}
-			again, err := Replay(t.Context(), programs, throughFile(t, v.Recording), 2)
-			if err != nil || again.Violation == nil {
-				t.Errorf("seed %d: node %d comes to %q, not from the file: %+v, %v\n%q", seed, who, got,
-					again, err, scripts)
-			}
-		}
+			return c
+		})
 	}
 	t.Logf("%d of %d were found; %v", found, all, kinds)
 	if *systems >= 25 && (found < all/2 || kinds['f'] == 0 || kinds['t'] == 0 || kinds['x'] == 0) {

@@ -309,6 +309,44 @@ func TestSlowAgainstTwin(t *testing.T) {
 	})
 }
 
+// comeTo compares walks with what one of their nodes comes to in a system whose states are all gone
+// through: it comes to nothing else. What that node is to come to, or is not, is the argument of a
+// check. It returns how much of it was found. All of that is replayed.
+func comeTo(t *testing.T, seed uint64, want []string, of func(check string) Config) (found int) {
+	t.Helper()
+	run := func(check string) (*Violation, []Node) {
+		c := of(check)
+		c.Walks = &pick.Walks{Seed: seed, Picks: allPicks}
+		r, err := Run(t.Context(), c)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%+v", seed, err, c.Nodes)
+		}
+		return r.Violation(), c.Nodes
+	}
+	if v, list := run("in:" + strings.Join(want, ",")); v != nil {
+		t.Errorf("seed %d: a node comes to something else than %q: %s\n%s\n%+v", seed, want,
+			v.Counterexample.Failure.Message, strings.Join(whats(v.Events), "\n"), list)
+	}
+	for _, got := range want {
+		v, list := run("not:" + got)
+		if v == nil {
+			continue
+		}
+		found++
+		if v.Recording == nil {
+			t.Errorf("seed %d: a node comes to %q, and not again: %s\n%s\n%+v", seed, got, v.Unrecorded,
+				strings.Join(whats(v.Events), "\n"), list)
+			continue
+		}
+		again, err := Replay(t.Context(), programsOf(list), throughFile(t, v.Recording), 2)
+		if err != nil || again.Violation == nil {
+			t.Errorf("seed %d: a node comes to %q, not from the file: %+v, %v\n%+v", seed, got, again, err,
+				list)
+		}
+	}
+	return found
+}
+
 // compareWalks compares walks with what random nodes come to from a state on.
 func compareWalks(t *testing.T, from partedState, config Config) {
 	t.Helper()
@@ -319,39 +357,12 @@ func compareWalks(t *testing.T, from partedState, config Config) {
 		scripts := randomParted(r)
 		who := r.IntN(2)
 		want := partedOutcomes(scripts, who, from)
-		run := func(check string) *Result {
+		all += len(want)
+		found += comeTo(t, seed, want, func(check string) Config {
 			c := config
 			c.Nodes, c.Executions = partedNodes(program, scripts, who, check), 400
-			c.Walks = &pick.Walks{Seed: seed, Picks: allPicks}
-			r, err := Run(t.Context(), c)
-			if err != nil {
-				t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
-			}
-			return r
-		}
-		if v := run("in:" + strings.Join(want, ",")).Violation(); v != nil {
-			t.Errorf("seed %d: node %d comes to something else than %q: %s\n%s\n%q", seed, who, want,
-				v.Counterexample.Failure.Message, strings.Join(whats(v.Events), "\n"), scripts)
-		}
-		for _, got := range want {
-			all++
-			v := run("not:" + got).Violation()
-			if v == nil {
-				continue
-			}
-			found++
-			if v.Recording == nil {
-				t.Errorf("seed %d: node %d comes to %q, and not again: %s\n%s\n%q", seed, who, got,
-					v.Unrecorded, strings.Join(whats(v.Events), "\n"), scripts)
-				continue
-			}
-			programs := []*sut.Program{program, program}
-			again, err := Replay(t.Context(), programs, throughFile(t, v.Recording), 2)
-			if err != nil || again.Violation == nil {
-				t.Errorf("seed %d: node %d comes to %q, not from the file: %+v, %v\n%q", seed, who, got,
-					again, err, scripts)
-			}
-		}
+			return c
+		})
 	}
 	t.Logf("%d of %d were found", found, all)
 	if found < all/2 {

@@ -1,9 +1,9 @@
-// Package beside has real peers take part in an execution of several programs at random.
+// Package beside has real peers take part in executions of several programs.
 //
 // The peers are one more component. No worker runs it: what nodes send to the peers is given to the
-// real group, in the order of the walk, and what the group does because of that are events of the
-// component. All that nodes do to the peers is one history, whichever node it is that does it. So
-// the I/O cache, checkpoints and quiescence are those of a check of one program.
+// real group, in the order of the walk or of a skeleton. What the group does because of that are
+// events of the component. All that nodes do to the peers is one history, whichever node it is that
+// does it. So the I/O cache, checkpoints and quiescence are those of a check of one program.
 package beside
 
 import (

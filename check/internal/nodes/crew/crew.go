@@ -1,4 +1,4 @@
-// Package crew has real peers for each crew that makes executions of several programs at random.
+// Package crew has real peers for each crew that runs several programs.
 package crew
 
 import (
