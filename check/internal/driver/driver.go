@@ -193,6 +193,18 @@ type Report struct {
 	Unused         []string // peers that had no part in any execution, a line each
 }
 
+// And is what is known of peers that two drivers have, each by itself: the first that is said.
+func (r Report) And(other Report) Report {
+	all := slices.Concat(r.Uninstrumented, other.Uninstrumented)
+	return Report{Reads: cmp.Or(r.Reads, other.Reads), Refusal: cmp.Or(r.Refusal, other.Refusal),
+		Unstored: cmp.Or(r.Unstored, other.Unstored), Skipped: cmp.Or(r.Skipped, other.Skipped),
+		Killed:         cmp.Or(r.Killed, other.Killed),
+		Uninstrumented: slices.Compact(slices.Sorted(slices.Values(all))),
+		Unused: slices.DeleteFunc(slices.Clone(r.Unused), func(line string) bool {
+			return !slices.Contains(other.Unused, line)
+		})}
+}
+
 // Report returns what is known of the peers. It may be called while the search runs. Its texts are
 // then those of the moment.
 func (d *Driver) Report() Report {

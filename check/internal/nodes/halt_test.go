@@ -112,8 +112,8 @@ func TestHaltsWhereItLeaves(t *testing.T) {
 	}
 }
 
-// TestPastsWhileANodeRuns: what is found to be before an event while the node runs is what the whole
-// log says.
+// TestPastsWhileANodeRuns: what is found to be before an event while the node runs is what the
+// whole log says.
 func TestPastsWhileANodeRuns(t *testing.T) {
 	delays := 1
 	x, err := newExplorer(t.Context(), Config{Delays: &delays,

@@ -68,8 +68,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeOfNothing: what was not saved by Save, or by another version, is an error that says what
-// to do.
+// TestResumeOfNothing: what was not saved by Save, or by another version, is an error that says
+// what to do.
 func TestResumeOfNothing(t *testing.T) {
 	other, err := kept.State{Reports: []kept.Report{{Key: "another name of an item"}}}.Encode()
 	if err != nil {

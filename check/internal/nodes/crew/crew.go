@@ -47,12 +47,16 @@ func (p *Peers) Beside(group *peers.Group) *beside.Group {
 	return g
 }
 
-// Asked is how much all of them were asked, and what is known of the peers of one crew. All crews
-// have the same peers.
+// Asked is how much all of them were asked, and what is known of the peers. All crews have the
+// same, and some may have asked theirs nothing.
 func (p *Peers) Asked() (counts driver.Counts, known driver.Report) {
-	for _, a := range p.crews {
+	for i, a := range p.crews {
 		counts.Add(a.counts)
-		known = a.driver.Report()
+		if r := a.driver.Report(); i == 0 {
+			known = r
+		} else {
+			known = known.And(r)
+		}
 	}
 	return counts, known
 }

@@ -140,8 +140,8 @@ func (p *Pasts) Place(e *skeleton.Event) {
 }
 
 // All fills in the Past of all events of an execution that is over, to which so much could arrive.
-// inputs says of which input each of them is, in ascending order; another number is last, of the end
-// of the node.
+// inputs says of which input each of them is, in ascending order. Those of the end of the node are
+// last, and have any other number.
 func All(made []skeleton.Event, inputs []int, log []sut.Event, arrivals int) {
 	p := New(arrivals)
 	next, input := 0, 0

@@ -59,8 +59,8 @@ func begun(e *sut.Event) (t Transition, begins bool) {
 	return t, false
 }
 
-// accessed is the access with which a part of a log begins, and whether it is one of the program: an
-// arrival is none.
+// accessed is the access with which a part of a log begins, and whether it is one of the program:
+// an arrival is none.
 func accessed(events []sut.Event, arrivals int) (a model.Access, own bool) {
 	a = model.Access{Object: model.ObjectID(events[0].Subject), Kind: events[0].Access}
 	return a, !dependence.IsAdded(a.Object, arrivals) && !delivers(events)
