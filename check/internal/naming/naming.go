@@ -23,8 +23,6 @@ const function = "github.com/tandem-mc/tandem.State"
 // against it. Whether an execution ends at a state depends on those before it, so there is one
 // worker then. The notes say what a user would not expect.
 func Use(s *explore.Search, p *sut.Program, peers bool, workers *int) (notes []string) {
-	// A user who has a reason to name states wants to know that it has no effect.
-	const without = "tandem.State: no execution ends at a known state: "
 	switch {
 	case !p.Has(function):
 		return nil
@@ -40,6 +38,18 @@ func Use(s *explore.Search, p *sut.Program, peers bool, workers *int) (notes []s
 			"have named"}
 	}
 	return nil
+}
+
+// A user who has a reason to name states wants to know that it has no effect.
+const without = "tandem.State: no execution ends at a known state: "
+
+// WithNodes is a note on one of several programs that are checked together; empty: it names no
+// state. What follows a state of one depends on those of the others.
+func WithNodes(p *sut.Program) string {
+	if !p.Has(function) {
+		return ""
+	}
+	return without + "a node knows only its own"
 }
 
 // Explain says, a line each, where in the program the promise is broken, if it is. The reason of

@@ -101,6 +101,20 @@ func TestPhilosophers(t *testing.T) {
 	}
 }
 
+// TestNamedStates: programs that name their states are told, once, that it has no effect here.
+func TestNamedStates(t *testing.T) {
+	program := build(t, "./testdata/named")
+	r, err := Run(t.Context(), Config{Nodes: []Node{{Name: "a", Program: program},
+		{Name: "b", Program: program}, {Name: "c", Program: build(t, "./testdata/script")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"tandem.State: no execution ends at a known state: a node knows only its own"}
+	if r.Verdict != model.Holds || !slices.Equal(r.Notes, want) {
+		t.Errorf("%v (%s), notes %q, want %q", r.Verdict, r.Reason, r.Notes, want)
+	}
+}
+
 // TestDelays: within a bound on delays there is less, and with one that is never reached there is
 // all.
 func TestDelays(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/naming"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -33,6 +34,11 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	}
 	r.Counts, r.Runs, r.Traces = x.stage.Counts, x.runs, x.stage.Traces
 	r.Notes = append(network.StraysOf(x.net.Nobody), x.notes...)
+	for _, n := range c.Nodes {
+		if note := naming.WithNodes(n.Program); note != "" && !slices.Contains(r.Notes, note) {
+			r.Notes = append(r.Notes, note)
+		}
+	}
 	switch {
 	case len(r.Violations) > 0:
 		r.Verdict = model.Violated
