@@ -131,7 +131,8 @@ func (g Global) substitute(b Branch) (next Global, fits bool) {
 		b.Event == nil && was.Ended && len(b.Before) == len(was.Events) && was.Waits == b.Waits {
 		return nil, false
 	}
-	next = g.with(b.Component, b.Before)
+	before := was.those(b.Before)
+	next = g.with(b.Component, before)
 	if len(next[b.Component].Events) < len(b.Before) {
 		return nil, false // it took something that came of what it does not do any more
 	}
@@ -147,7 +148,7 @@ func (g Global) substitute(b Branch) (next Global, fits bool) {
 			return nil, false
 		}
 	}
-	next[b.Component].Events = append(slices.Clone(b.Before), *b.Event)
+	next[b.Component].Events = append(slices.Clone(before), *b.Event)
 	next[b.Component] = next[b.Component].normal()
 	return next, true
 }
@@ -177,14 +178,37 @@ func (g Global) Until(component int, events []Event) Global {
 
 // end has those end that had ended. It is for good before an advance of the clock that is left. Two
 // ends are to be composed with each other, too: a prefix without the other one may be that of an
-// execution in which that goes on. After an event others can go on with what comes of it.
+// execution in which that goes on. So those that have waited for the next advance, which is gone
+// now, wait again. After an event others can go on with what comes of it.
 func (g Global) end(was Global, b Branch, last int) {
 	for c := range g {
-		if c != b.Component && was[c].Ended && len(g[c].Events) == len(was[c].Events) &&
+		if c == b.Component {
+			continue
+		}
+		if was[c].Ended && len(g[c].Events) == len(was[c].Events) &&
 			(b.Event == nil || ticks(was[c].Events) < last && was[c].Waits == nil) {
 			g[c].Ended, g[c].Waits = true, was[c].Waits
 		}
+		if waits, before := was[c].waited(last + 1); waits != nil && b.Event == nil &&
+			len(g[c].Events) == before {
+			g[c].Ended, g[c].Waits = true, waits
+		}
 	}
+}
+
+// waited is what a component has waited for when the clock has advanced for the k-th time, and how
+// many events it had made by then. nil: it has not taken part, or that is not known.
+func (l Local) waited(k int) (waits Label, before int) {
+	i := slices.IndexFunc(l.Events, func(e Event) bool { return e.Tick == k })
+	if i < 0 {
+		return nil, 0
+	}
+	for j := range l.Events {
+		if j != i && !Precedes(&l.Events[i], &l.Events[j]) {
+			before++
+		}
+	}
+	return l.Events[i].Waited, before
 }
 
 // cut takes away all events that something is missing for. The lists of events are copied.
@@ -240,6 +264,16 @@ func (l Local) begins(events []Event) bool {
 		}
 	}
 	return true
+}
+
+// those are events which are in a local skeleton, as they are there.
+func (l Local) those(events []Event) (list []Event) {
+	for i := range events {
+		at, _ := slices.BinarySearchFunc(l.Events, events[i].Name,
+			func(e Event, n Name) int { return e.Name.compare(n) })
+		list = append(list, l.Events[at])
+	}
+	return list
 }
 
 // extends says whether a whole execution is one that begins with a prefix.

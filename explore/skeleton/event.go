@@ -50,6 +50,9 @@ type Event struct {
 	// not ended by then take part, each with an event that has all it did before in its Past, and
 	// is in that of all it does after. These happen at once, when nobody can do anything else.
 	Tick int
+	// Waited is, of a Tick, what the component waited for in the execution that was run: Local.Waits
+	// just before. It makes no difference between events. nil: it is not known.
+	Waited Label
 }
 
 // receives says whether an event takes something from another component.
@@ -141,7 +144,8 @@ func keyOfNames(names []Name) string {
 	return keyOf(parts...)
 }
 
-// Equal reports whether two events are the same, with the same before them.
+// Equal reports whether two events are the same, with the same before them. What a component has
+// waited for is internal to it, so Waited does not count.
 func (e *Event) Equal(f *Event) bool {
 	return e.Name == f.Name && e.Label == f.Label && e.To == f.To && e.From == f.From && e.Got == f.Got &&
 		e.Tick == f.Tick && slices.Equal(e.Past, f.Past)

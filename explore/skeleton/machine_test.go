@@ -234,7 +234,7 @@ func first(dues []int) (now int) {
 
 // tick has the clock advance to a time.
 func (l *local) tick(now int) *local {
-	_, due := l.rest()
+	waits, due := l.rest()
 	l = l.clone()
 	l.now = now
 	l.ticks++
@@ -244,7 +244,7 @@ func (l *local) tick(now int) *local {
 	}
 	label := text(fmt.Sprint(now, " own ", due == now))
 	l.events = append(l.events, Event{Name: Name{l.component, "clock", l.ticks}, To: Nobody,
-		Label: label, Past: l.past(c), Tick: l.ticks})
+		Label: label, Past: l.past(c), Tick: l.ticks, Waited: waits})
 	c["clock"]++
 	for t := range l.m {
 		l.clocks[t] = maps.Clone(c)
@@ -694,4 +694,32 @@ func generateThread(r *rand.Rand, s *system, c, t, to int, in []string) (ops []o
 		ops = append(ops, o)
 	}
 	return ops
+}
+
+// generateWaits makes a random system whose components choose what they send, and how long they
+// wait.
+func generateWaits(r *rand.Rand) *system {
+	s := &system{timed: true}
+	components := 2 + r.IntN(2)
+	for c := range components {
+		to := (c + 1) % components
+		s.streams = append(s.streams, fmt.Sprintf("%d.0-%d", c, to))
+	}
+	for c := range components {
+		var ops []op
+		for range 1 + r.IntN(2) {
+			ops = append(ops, op{kind: choose}, op{kind: skip},
+				op{kind: send, n: (c + 1) % components, stream: s.streams[c]})
+			if ops = append(ops, op{kind: arm, n: 1 + r.IntN(2)}); r.IntN(2) == 0 {
+				ops = append(ops, op{kind: choose}, op{kind: skip}, op{kind: arm, n: 3})
+			}
+			if last := (c + components - 1) % components; r.IntN(3) == 0 {
+				ops = append(ops, op{kind: receiveUntil, stream: s.streams[last]})
+				continue
+			}
+			ops = append(ops, op{kind: wait})
+		}
+		s.machines = append(s.machines, machine{ops})
+	}
+	return s
 }

@@ -19,18 +19,26 @@ func outcomesOf(d *System) (list []string) {
 
 // TestRandomSystems: exploring the components by themselves finds the same outcomes as exploring
 // them together, and stands for exactly as many executions.
-func TestRandomSystems(t *testing.T) { testRandomSystems(t, false) }
+func TestRandomSystems(t *testing.T) {
+	testRandomSystems(t, 1000, func(r *rand.Rand) *system { return generate(r, false) })
+}
 
 // TestRandomSystemsWithTimers: the same of systems with a common clock.
-func TestRandomSystemsWithTimers(t *testing.T) { testRandomSystems(t, true) }
+func TestRandomSystemsWithTimers(t *testing.T) {
+	testRandomSystems(t, 1000, func(r *rand.Rand) *system { return generate(r, true) })
+}
 
-func testRandomSystems(t *testing.T, timed bool) {
+// TestWaitsTogether: the same of components that choose whether they send something before they
+// wait. That several of them wait without having sent anything is an execution of its own.
+func TestWaitsTogether(t *testing.T) { testRandomSystems(t, 100, generateWaits) }
+
+func testRandomSystems(t *testing.T, systems int, generate func(*rand.Rand) *system) {
 	t.Helper()
-	const systems, most = 1000, 1500
+	const most = 1500
 	var locals, global, skeletons int
 	for seed, tested := uint64(0), 0; tested < systems; seed++ {
 		r := rand.New(rand.NewPCG(seed, 7))
-		s := generate(r, timed)
+		s := generate(r)
 		traces, ticked, outcomes := 0, false, map[string]bool{}
 		if !s.explore(most, func(all []*local) {
 			traces++
@@ -43,7 +51,7 @@ func testRandomSystems(t *testing.T, timed bool) {
 		}) {
 			continue
 		}
-		if traces < 2 || timed && !ticked {
+		if traces < 2 || s.timed && !ticked {
 			continue // there is nothing to get wrong
 		}
 		tested++

@@ -2,11 +2,11 @@ package nodes
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/turns"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -25,9 +25,6 @@ type clock struct {
 	rests bool
 	due   time.Duration
 }
-
-// maxTicks is how often the clock advances in an execution. Beyond that the verdict is unknown.
-const maxTicks = 100
 
 // pass is called when the node can do nothing but wait, for a timer that is due after some time or,
 // with 0, for others. All that was sent has to arrive first. The clock then advances if the script
@@ -186,100 +183,15 @@ func (n *environment) exit() {
 	n.datagrams.Exit()
 }
 
-// complete runs nodes in turns, each as far as it comes with what has arrived, until nobody goes
-// on. Then the clock advances to the first timer that is due, and so on. It returns nil if no
-// execution begins with the prefix.
-//
-// A node that has ended in the prefix makes no more events until the clock advances. Should it have
-// to take something that the others send now, its exploration has no execution with that skeleton,
-// and finds the branch that takes it (package skeleton). With that, the clock cannot advance: what
-// was done until then is the result.
+// complete runs all nodes in turns from a prefix on (package turns). It returns nil if no execution
+// begins with that.
 func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
-	prefix = network.WithResets(x.net, prefix)
-	t := turns{x: x, g: slices.Clone(prefix), held: make([]bool, len(prefix)),
-		offered: make([]int, len(prefix))}
-	for c := range prefix {
-		t.held[c] = prefix[c].Ended
+	g, limit, err := turns.Complete(x.net, prefix, x.extend)
+	x.unknown = cmp.Or(x.unknown, limit)
+	if g != nil && !network.IsDue(g) {
+		x.never = cmp.Or(x.never, network.NeverListens(x.net, g))
 	}
-	for more := true; more; {
-		possible, err := t.take()
-		if err != nil || !possible {
-			return nil, err
-		}
-		if more, err = t.advance(); err != nil {
-			return nil, err
-		}
-	}
-	for c := range t.g {
-		t.g[c].Ended = true
-	}
-	if !network.IsDue(t.g) {
-		x.never = cmp.Or(x.never, network.NeverListens(x.net, t.g))
-	}
-	return t.g, nil
-}
-
-// turns is an execution of all nodes that is being made.
-type turns struct {
-	x       *explorer
-	g       skeleton.Global
-	held    []bool // nodes that make no more events
-	offered []int  // 1 and what a node was offered when it ran last
-}
-
-// take has the nodes go on in turns until none of them does, and says whether that is possible.
-func (t *turns) take() (bool, error) {
-	for progress := true; progress; {
-		progress = false
-		for c := range t.g {
-			arrivals := t.g.Arrivals(c)
-			if t.held[c] || t.offered[c] == network.Offers(arrivals) {
-				continue
-			}
-			local, found, err := t.x.extend(c, t.g[c].Events, arrivals)
-			if err != nil || !found {
-				return false, err
-			}
-			t.offered[c], progress = network.Offers(arrivals), true
-			t.g[c] = local
-		}
-	}
-	return true, nil
-}
-
-// advance has the clock advance, and says whether it has. A node may not be able to wait as the
-// prefix says. Then it does not.
-func (t *turns) advance() (bool, error) {
-	next := network.Tick(t.g, t.x.net)
-	if next == nil {
-		return false, nil
-	}
-	for c := range t.g {
-		if network.Ticks(t.g[c].Events) >= maxTicks {
-			t.x.unknown = cmp.Or(t.x.unknown, fmt.Sprintf("the clock has advanced %d times in an "+
-				"execution, and nodes still wait for timers", maxTicks))
-			return false, nil
-		}
-	}
-	// What a node does after that is known to it alone until all have taken part: if one of them
-	// cannot, none has.
-	after, offered := slices.Clone(next), slices.Clone(t.offered)
-	for c := range next {
-		if t.g[c].Waits == nil {
-			continue // it is gone
-		}
-		arrivals := next.Arrivals(c)
-		local, found, err := t.x.extend(c, next[c].Events, arrivals)
-		if err != nil || !found {
-			return false, err
-		}
-		after[c], offered[c] = local, network.Offers(arrivals)
-	}
-	for c := range t.g {
-		t.held[c] = t.g[c].Waits == nil
-	}
-	t.g, t.offered = after, offered
-	return true, nil
+	return g, err
 }
 
 // crashes makes the crash that the script has next, if it comes now; nil: it has none.
