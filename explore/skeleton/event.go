@@ -50,8 +50,8 @@ type Event struct {
 	// not ended by then take part, each with an event that has all it did before in its Past, and
 	// is in that of all it does after. These happen at once, when nobody can do anything else.
 	Tick int
-	// Waited is, of a Tick, what the component waited for in the execution that was run: Local.Waits
-	// just before. It makes no difference between events. nil: it is not known.
+	// Waited is, of a Tick, what the component waited for in the execution that was run: Waits of
+	// Local just before. It makes no difference between events. nil: it is not known.
 	Waited Label
 }
 

@@ -101,7 +101,7 @@ func TestPast(t *testing.T) {
 		for _, e := range n.made {
 			all[e.Stream] = e.Past
 		}
-		return all, c.print
+		return all, c.Print
 	}
 	one, print := past([]sut.Event{step(1), input, step(2), input}, "a", "b")
 	other, same := past([]sut.Event{step(2), input, step(1), input}, "b", "a")
@@ -166,8 +166,8 @@ func TestDepartures(t *testing.T) {
 	} {
 		n := made(first.made, c.conns...)
 		got := n.analyse(c.events, 1)
-		if !slices.Equal(got.departures, c.departures) || !slices.Equal(got.follows, c.follows) {
-			t.Errorf("%s: %v, %v, want %v, %v", c.name, got.departures, got.follows, c.departures, c.follows)
+		if !slices.Equal(got.Departures, c.departures) || !slices.Equal(got.Follows, c.follows) {
+			t.Errorf("%s: %v, %v, want %v, %v", c.name, got.Departures, got.Follows, c.departures, c.follows)
 		}
 	}
 }

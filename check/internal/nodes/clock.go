@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/check/internal/nodes/turns"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -174,7 +175,7 @@ func (n *environment) end(log *sut.Log) {
 // exit notes that the node is gone: its connections and listeners are closed, in the order of their
 // numbers. Connections that it has not accepted are, too.
 func (n *environment) exit() {
-	n.input = atEnd
+	n.input = pasts.AtEnd
 	for i, c := range n.conns {
 		if !c.closed {
 			n.give(model.Input{Kind: model.Close, Conn: i})

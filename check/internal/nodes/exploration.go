@@ -9,6 +9,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -70,15 +71,15 @@ func (e *exploration) branches(n *environment, log *sut.Log, _ model.Outcome) bo
 }
 
 // leaves adds the branches that an execution shows, and says whether there are any.
-func (e *exploration) leaves(n *environment, log *sut.Log) (c *causality, leaves bool) {
+func (e *exploration) leaves(n *environment, log *sut.Log) (c *pasts.Causality, leaves bool) {
 	c = n.analyse(log.Events, len(n.arrivals))
 	// It was run to its end without more arriving. Only what it did first counts, and what others
 	// did that is not after that.
-	for _, at := range c.departures {
+	for _, at := range c.Departures {
 		event := n.made[at]
 		e.branch(skeleton.Branch{Component: e.item.Component, Before: n.followed(c), Event: &event}, log)
 	}
-	if len(c.departures) > 0 {
+	if len(c.Departures) > 0 {
 		return c, true
 	}
 	// It has ended, or waits, before it has done all, or for something else than is said.
@@ -110,8 +111,8 @@ func (e *exploration) judge(n *environment, log *sut.Log, outcome model.Outcome)
 	if leaves || isLate(n) { // the connect was refused
 		return false
 	}
-	if n.ordered || !e.seen[c.print] { // it is judged in any case: the print is a hash
-		e.seen[c.print] = true
+	if n.ordered || !e.seen[c.Print] { // it is judged in any case: the print is a hash
+		e.seen[c.Print] = true
 		e.found.Traces++
 	}
 	if n.due > 0 {

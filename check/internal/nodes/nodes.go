@@ -356,7 +356,7 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 		return n
 	}
 	enough := func(n *environment, log *sut.Log, _ model.Outcome) bool {
-		if c := n.analyse(log.Events, len(n.arrivals)); len(c.departures) > 0 || !n.hasDone(c) {
+		if c := n.analyse(log.Events, len(n.arrivals)); len(c.Departures) > 0 || !n.hasDone(c) {
 			return false
 		}
 		local = skeleton.Local{Events: network.Sorted(n.made), Waits: n.waitsFor(log)}

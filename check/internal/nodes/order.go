@@ -11,13 +11,13 @@ import (
 )
 
 // The events of a node are in a partial order: each has its stream, and in its Past what the
-// program itself orders before it (causality.go). An environment follows that as far as it is known
-// while the node runs. Of a node that is ordered all events are in one stream.
+// program itself orders before it (package pasts). An environment follows that as far as it is
+// known while the node runs. Of a node that is ordered all events are in one stream.
 
 // track is what a node has done of a script. While the node runs, it is only known which event of
 // which stream comes next, and what it does. What was before it shows in the log. So an execution
 // may be given what arrives after an event that is the script's but for its order. That does no
-// harm: what comes of such an event does not count (causality.follows).
+// harm: what comes of such an event does not count (pasts.Causality).
 type track struct {
 	node   int
 	script []skeleton.Event
@@ -42,9 +42,6 @@ type track struct {
 	// halts: whoever leaves the script goes no further. left says that the present input does.
 	halts, left bool
 }
-
-// atEnd is, in place of an input, the end of the node.
-const atEnd = -1
 
 func newTrack(node int, script []skeleton.Event, ordered bool) track {
 	t := track{node: node, script: script, ordered: ordered, input: -1, deviation: -1,
@@ -138,3 +135,46 @@ func (e errOrder) Error() string { return fmt.Sprintf("node %d has to be in one 
 
 // ordered says of so many nodes that all their events are in one order.
 func ordered(nodes int) []bool { return slices.Repeat([]bool{true}, nodes) }
+
+// analyse finds out which events the node has made that are not the script's, in an execution in
+// which so much could arrive.
+func (n *track) analyse(events []sut.Event, arrivals int) *pasts.Causality {
+	if n.ordered {
+		c := &pasts.Causality{Follows: make([]bool, len(n.made))}
+		for i := range n.made {
+			c.Follows[i] = (n.deviation < 0 || i < n.deviation) && i < len(n.script)
+		}
+		if n.deviation >= 0 {
+			c.Departures = []int{n.deviation}
+		}
+		return c
+	}
+	// Where a node follows a file, events are compared without their Past, so it is not known yet.
+	if n.pasts == nil {
+		pasts.All(n.made, n.inputs, events, arrivals)
+	}
+	s := pasts.Script{Events: n.script, Places: n.places, GoesOn: n.goesOn}
+	return s.Compare(n.made, n.inputs, events, arrivals)
+}
+
+// hasDone says whether the node has done all that the script says.
+func (n *track) hasDone(c *pasts.Causality) bool {
+	done := 0
+	for _, follows := range c.Follows {
+		if follows {
+			done++
+		}
+	}
+	return done == len(n.script)
+}
+
+// followed lists what the node has done as the script says, and not after events of its own. All of
+// that can be before any of those.
+func (n *track) followed(c *pasts.Causality) (list []skeleton.Event) {
+	for i := range n.made {
+		if c.Follows[i] {
+			list = append(list, n.made[i])
+		}
+	}
+	return list
+}

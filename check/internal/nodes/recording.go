@@ -186,7 +186,7 @@ func (x recorder) leadTo(f *finding) error {
 		}, func(n *environment, log *sut.Log, _ model.Outcome) bool {
 			f.choices = course.ChoicesOf(log.Events)
 			c := n.analyse(log.Events, len(n.arrivals))
-			return len(c.departures) == 0 && n.hasDone(c)
+			return len(c.Departures) == 0 && n.hasDone(c)
 		})
 	}
 	if err == nil && !found {
@@ -257,4 +257,18 @@ func (x recorder) realise(node int, g skeleton.Global, exact bool) (k *course.Co
 		return tried >= maxTried && k != nil
 	})
 	return k, err
+}
+
+// courseOf is the course of an execution that a node has run, of which these are the log and how
+// much could arrive.
+func courseOf(n *track, log []sut.Event, arrivals int) *course.Course {
+	c := n.analyse(log, arrivals)
+	if n.ordered {
+		k := &course.Course{Made: n.made}
+		for _, a := range course.ChoicesOf(log) {
+			k.Actions = append(k.Actions, &a)
+		}
+		return k
+	}
+	return course.Of(n.made, n.inputs, c)
 }

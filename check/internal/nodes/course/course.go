@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -253,4 +254,40 @@ func ChoicesOf(events []sut.Event) (list []model.Action) {
 		}
 	}
 	return list
+}
+
+// Of is the course of an execution of a node that is not ordered, whose events come of inputs.
+func Of(made []skeleton.Event, inputs []int, c *pasts.Causality) *Course {
+	k := &Course{Made: made}
+	by := map[int][]int{}
+	for i, input := range inputs {
+		by[input] = append(by[input], i)
+	}
+	// Time passes, and the program ends, where nothing else can happen. So all that comes before
+	// that stays before it, and all that comes after it stays after it.
+	barrier := -1
+	for i := range c.Transitions {
+		t := &c.Transitions[i]
+		before := slices.Clone(c.Before[i])
+		if barrier >= 0 {
+			before = append(before, barrier)
+		}
+		var action *model.Action
+		if t.Stepped {
+			action = &model.Action{Goroutine: model.GoroutineID(t.Goroutine), Choice: t.Choice}
+		}
+		if t.Asks || t.Barrier {
+			before, barrier = UpTo(i), i
+		}
+		var events []int
+		for _, input := range t.Exchanges {
+			events = append(events, by[input]...)
+		}
+		k.Add(action, before, events)
+	}
+	// What the end of the node does is no transition of the program. It comes after all of them.
+	if len(by[pasts.AtEnd]) > 0 {
+		k.Add(nil, UpTo(len(k.Actions)), by[pasts.AtEnd])
+	}
+	return k
 }

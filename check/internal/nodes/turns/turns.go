@@ -62,7 +62,8 @@ func Complete(net *network.Nodes, prefix skeleton.Global, extend Extend) (g skel
 	for c := range t.g {
 		t.g[c].Ended = true
 		t.g[c].Events = slices.Clone(t.g[c].Events) // others may look at those of the prefix
-		for i := range t.g[c].Events { // they are as the node has made them
+		for i := range t.g[c].Events {
+			// They are as the node has made them.
 			if e := &t.g[c].Events[i]; e.Tick > 0 {
 				e.Waited = t.waited[c][e.Tick]
 			}
