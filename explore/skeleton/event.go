@@ -153,9 +153,7 @@ func (e *Event) Equal(f *Event) bool {
 
 // Precedes says whether an event is before another one of the same component.
 func Precedes(e, f *Event) bool {
-	return slices.ContainsFunc(f.Past, func(n Name) bool {
-		return n.Component == e.Component && n.Stream == e.Stream && n.N >= e.N
-	})
+	return Includes(f.Past, e.Name)
 }
 
 func (e *Event) key() string {

@@ -465,7 +465,8 @@ func (s *system) exploreLocal(item Item) (x Exploration) {
 			times[e.Tick] = now
 		}
 	}
-	seen := map[string]bool{}
+	seen, asked := map[string]bool{}, map[Name]bool{}
+	defer func() { x.Idle = idle(item.Arrivals, asked) }()
 	stack := []*local{start(s.machines[item.Component], item.Component)}
 	for len(stack) > 0 {
 		l := stack[len(stack)-1]
@@ -474,7 +475,7 @@ func (s *system) exploreLocal(item Item) (x Exploration) {
 			continue
 		}
 		seen[l.key()] = true
-		next := l.next(s.streams, offered(item.Arrivals, l))
+		next := l.next(s.streams, offered(item.Arrivals, l, asked))
 		for _, n := range next {
 			if last := len(n.events) - 1; last < len(l.events) || wanted[n.events[last].key()] {
 				stack = append(stack, n)
@@ -512,7 +513,8 @@ func (s *system) exploreSome(item Item) (x Exploration) {
 	for i := range item.Local.Events {
 		wanted[item.Local.Events[i].Name] = item.Local.Events[i].key()
 	}
-	seen := map[string]bool{}
+	seen, asked := map[string]bool{}, map[Name]bool{}
+	defer func() { x.Idle = idle(item.Arrivals, asked) }()
 	stack := []*local{start(s.machines[item.Component], item.Component)}
 	for len(stack) > 0 {
 		l := stack[len(stack)-1]
@@ -522,7 +524,7 @@ func (s *system) exploreSome(item Item) (x Exploration) {
 		}
 		seen[l.key()] = true
 		follows, departures := l.compare(wanted)
-		next := l.next(s.streams, offered(item.Arrivals, &local{events: follows}))
+		next := l.next(s.streams, offered(item.Arrivals, &local{events: follows}, asked))
 		if stack = append(stack, next...); len(next) > 0 {
 			continue
 		}
@@ -586,8 +588,19 @@ func (l *local) ticksAs(events []Event, waits Label, due int) *local {
 	return nil
 }
 
-// offered offers what arrives, as soon as what it comes of has happened.
-func offered(arrivals []Arrival, l *local) offer {
+// idle lists the arrivals that were not asked for.
+func idle(arrivals []Arrival, asked map[Name]bool) (list []Idle) {
+	for i := range arrivals {
+		if n := arrivals[i].Send.Name; !asked[n] {
+			list = append(list, Idle{Arrival: n})
+		}
+	}
+	return list
+}
+
+// offered offers what arrives, as soon as what it comes of has happened. It notes what is asked
+// for, whether it is there yet or not.
+func offered(arrivals []Arrival, l *local, asked map[Name]bool) offer {
 	happened := map[Name]bool{}
 	for i := range l.events {
 		happened[l.events[i].Name] = true
@@ -595,8 +608,11 @@ func offered(arrivals []Arrival, l *local) offer {
 	return func(stream string, n int) *Event {
 		for i := range arrivals {
 			a := &arrivals[i]
-			if a.Send.Stream == stream && a.Send.N == n &&
-				!slices.ContainsFunc(a.After, func(n Name) bool { return !happened[n] }) {
+			if a.Send.Stream != stream || a.Send.N != n {
+				continue
+			}
+			asked[a.Send.Name] = true
+			if !slices.ContainsFunc(a.After, func(n Name) bool { return !happened[n] }) {
 				return &a.Send
 			}
 		}
@@ -613,6 +629,8 @@ func (s *system) reduce(r *rand.Rand) *System {
 		for range 1 + r.IntN(2) {
 			if item.Component == Completion {
 				d.Completed(item.Key, s.complete(item.Prefix, r))
+			} else if e, found := d.Alike(item); found {
+				d.Explored(item.Key, e)
 			} else if r.IntN(2) == 0 {
 				d.Explored(item.Key, s.exploreLocal(item))
 			} else {

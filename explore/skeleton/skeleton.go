@@ -44,6 +44,11 @@ type Exploration struct {
 	Outcomes []string
 	// Branches are what the others came to.
 	Branches []Branch
+	// Idle are arrivals that nobody asked for. Where some are left out, more is explored than has
+	// to be.
+	Idle []Idle
+	// Like is the key of another item, if what is found here is known from that (System.Alike).
+	Like string
 }
 
 // Branch is how a component leaves a local skeleton.
@@ -69,6 +74,8 @@ type System struct {
 	having     map[string][]int // which of found have an event, or all of a component, by its key
 	branches   []Branch
 	branched   map[string]bool // keys of branches
+	// alike are explorations to which something came that was idle, by localKey.
+	alike map[string][]alike
 }
 
 // found is a global skeleton that was realised, with the items that explore its components.
@@ -82,12 +89,14 @@ type Result struct {
 	Component int
 	Traces    int
 	Outcomes  []string
+	Like      string // the key of the item that was explored for this one, too; "": itself
 }
 
 // New begins the exploration of a system of some components. The first item is to run it once.
 func New(components int) *System {
 	s := &System{components: components, asked: map[string]bool{}, explored: map[string]Result{},
-		known: map[string]bool{}, having: map[string][]int{}, branched: map[string]bool{}}
+		known: map[string]bool{}, having: map[string][]int{}, branched: map[string]bool{},
+		alike: map[string][]alike{}}
 	s.ask(completion(make(Global, components)))
 	return s
 }
@@ -141,10 +150,14 @@ func (s *System) Explored(key string, e Exploration) {
 	if i < 0 {
 		return
 	}
-	component := s.open[i].Component
+	item := s.open[i]
 	s.settle(key)
 	outcomes := slices.Compact(slices.Sorted(slices.Values(e.Outcomes)))
-	s.explored[key] = Result{Component: component, Traces: e.Traces, Outcomes: outcomes}
+	s.explored[key] = Result{Component: item.Component, Traces: e.Traces, Outcomes: outcomes, Like: e.Like}
+	if len(e.Idle) > 0 && e.Like == "" {
+		local := localKey(item.Component, item.Local)
+		s.alike[local] = append(s.alike[local], alike{key, item.Arrivals, e.Idle})
+	}
 	for _, b := range e.Branches {
 		b.Before = Local{Events: b.Before}.normal().Events
 		k := b.key()
@@ -245,7 +258,8 @@ func (s *System) Skeletons() []Skeleton {
 // Counts says how much was explored, and what it stands for.
 type Counts struct {
 	Skeletons int // that executions have
-	// LocalTraces is how many executions of single components there are within skeletons.
+	// LocalTraces is how many executions of single components were explored within skeletons. Those
+	// that stand for several explorations count once.
 	LocalTraces int
 	// GlobalTraces is how many executions of the system these stand for: the sum over skeletons of
 	// the product over components.
@@ -266,7 +280,9 @@ func (c Counts) Reduction() float64 {
 func (s *System) Counts() Counts {
 	c := Counts{Branches: len(s.branches)}
 	for _, result := range s.explored {
-		c.LocalTraces += result.Traces
+		if result.Like == "" {
+			c.LocalTraces += result.Traces
+		}
 	}
 	for _, skeleton := range s.Skeletons() {
 		product := 1.0

@@ -35,7 +35,7 @@ func TestWaitsTogether(t *testing.T) { testRandomSystems(t, 100, generateWaits) 
 func testRandomSystems(t *testing.T, systems int, generate func(*rand.Rand) *system) {
 	t.Helper()
 	const most = 1500
-	var locals, global, skeletons int
+	var locals, global, skeletons, alike int
 	for seed, tested := uint64(0), 0; tested < systems; seed++ {
 		r := rand.New(rand.NewPCG(seed, 7))
 		s := generate(r)
@@ -58,6 +58,13 @@ func testRandomSystems(t *testing.T, systems int, generate func(*rand.Rand) *sys
 		d := s.reduce(r)
 		c := d.Counts()
 		locals, global, skeletons = locals+c.LocalTraces, global+traces, skeletons+c.Skeletons
+		for _, skeleton := range d.Skeletons() {
+			for _, result := range skeleton.Components {
+				if result.Like != "" {
+					alike++
+				}
+			}
+		}
 		if int(c.GlobalTraces) != traces {
 			t.Errorf("seed %d: skeletons stand for %v executions, and there are %d\n%v",
 				seed, c.GlobalTraces, traces, s.machines)
@@ -75,7 +82,11 @@ func testRandomSystems(t *testing.T, systems int, generate func(*rand.Rand) *sys
 			return
 		}
 	}
-	t.Logf("%d systems: %d skeletons, %d local executions for %d", systems, skeletons, locals, global)
+	if alike == 0 && systems > 100 {
+		t.Error("no exploration was like another one")
+	}
+	t.Logf("%d systems: %d skeletons, %d local executions for %d, %d explorations like others", systems,
+		skeletons, locals, global, alike)
 }
 
 // accumulator is the example of the paper's section 2: a client sends n numbers to a primary, which
