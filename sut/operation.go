@@ -52,25 +52,28 @@ const (
 	TimePasses     Operation = abi.OpPass
 	SocketWrite    Operation = abi.OpSocketWrite
 	SocketRead     Operation = abi.OpSocketRead
+	SocketTry      Operation = abi.OpSocketTry // reads or writes, and does not wait
 	SocketShutdown Operation = abi.OpSocketShutdown
 	SocketClose    Operation = abi.OpSocketClose
 	PollWait       Operation = abi.OpPollWait
-	Accept         Operation = abi.OpAccept
-	Exit           Operation = abi.OpExit // returning from main, or os.Exit(0)
-	Tick           Operation = abi.OpTick
-	Timer          Operation = abi.OpTimer
-	Advance        Operation = abi.OpAdvance // the clock, although goroutines could go on
-	ReadClock      Operation = abi.OpReadClock
-	SetTimer       Operation = abi.OpSetTimer
-	FileRead       Operation = abi.OpFileRead // looks at a file, a directory or what is open
-	FileWrite      Operation = abi.OpFileWrite
-	FileSync       Operation = abi.OpFileSync  // fsync and the like, where the program may crash
-	FileLock       Operation = abi.OpFileLock  // flock, exclusive
-	FileShare      Operation = abi.OpFileShare // flock, shared
-	SignalSend     Operation = abi.OpSignalSend
-	SignalSet      Operation = abi.OpSignalSet
-	SignalReceive  Operation = abi.OpSignalReceive
-	SignalArrive   Operation = abi.OpSignalArrive // or not, as the last alternative
+	// DescriptorClose is what package internal/poll does to close a connection.
+	DescriptorClose Operation = abi.OpDescriptorClose
+	Accept          Operation = abi.OpAccept
+	Exit            Operation = abi.OpExit // returning from main, or os.Exit(0)
+	Tick            Operation = abi.OpTick
+	Timer           Operation = abi.OpTimer
+	Advance         Operation = abi.OpAdvance // the clock, although goroutines could go on
+	ReadClock       Operation = abi.OpReadClock
+	SetTimer        Operation = abi.OpSetTimer
+	FileRead        Operation = abi.OpFileRead // looks at a file, a directory or what is open
+	FileWrite       Operation = abi.OpFileWrite
+	FileSync        Operation = abi.OpFileSync  // fsync and the like, where the program may crash
+	FileLock        Operation = abi.OpFileLock  // flock, exclusive
+	FileShare       Operation = abi.OpFileShare // flock, shared
+	SignalSend      Operation = abi.OpSignalSend
+	SignalSet       Operation = abi.OpSignalSet
+	SignalReceive   Operation = abi.OpSignalReceive
+	SignalArrive    Operation = abi.OpSignalArrive // or not, as the last alternative
 )
 
 // Class sorts the operations for people.

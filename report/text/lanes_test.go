@@ -57,7 +57,7 @@ func TestReduction(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `
-  8 of them differ within skeletons, and stand for 12 of all nodes together
+  8 different executions of single nodes within these stand for 12 of all nodes together
   reduction: 1.5 executions of all nodes together for each of a single one
   skeleton   a          b          together
   1          2          3          6

@@ -2,6 +2,7 @@ package text
 
 import (
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -119,8 +120,8 @@ func printNodesSearch(p *printer.Printer, run report.Run) {
 		if n.Local > 0 && run.Verdict != report.Violated {
 			p.Print("  " + textutil.CountOf(n.Skeletons, "way") +
 				" in which the nodes talk to each other (skeletons)")
-			p.Printf("  %d of them differ within skeletons, and stand for %.0f of all nodes together",
-				n.Local, n.Global)
+			p.Printf("  %s of single nodes within these stand for %s of all nodes together",
+				textutil.PluralOf(n.Local, "different execution", "different executions"), countOf(n.Global))
 			if p.Options.Verbose {
 				printReduction(p, run)
 			}
@@ -136,6 +137,15 @@ func printNodesSearch(p *printer.Printer, run report.Run) {
 		p.Heading("Go on")
 		p.Print("  " + words.Printable(run.ResumeCommand))
 	}
+}
+
+// countOf is a number of executions of all nodes together. It grows with the product of those of
+// each, so it may be beyond what is counted exactly.
+func countOf(n float64) string {
+	if n < 1<<53 {
+		return textutil.Count(int(n))
+	}
+	return fmt.Sprintf("%.3g", n)
 }
 
 // printReduction prints how many executions of the system one of a node stands for, and where that

@@ -8,6 +8,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/idle"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -30,6 +31,7 @@ type exploration struct {
 	// Most executions leave the skeleton, and many of them in one way: branched has those ways.
 	branched map[string]bool
 	tried    int // most connects across a partition in the epoch in which it begins
+	notice   idle.Notice
 }
 
 // run explores the node with what the skeleton has arrive, and then with what else the network may
@@ -99,14 +101,15 @@ func (e *exploration) branch(b skeleton.Branch, log *sut.Log) {
 		return
 	}
 	e.branched[way], e.found.Branches = true, append(e.found.Branches, b)
-	if e.x.schedule(key) == nil {
-		e.x.remember(key, log)
+	if e.x.ways.To(key) == nil {
+		e.x.ways.Remember(key, course.ChoicesOf(log.Events))
 	}
 }
 
 // judge adds what an execution shows, and says whether that is enough.
 func (e *exploration) judge(n *environment, log *sut.Log, outcome model.Outcome) bool {
 	e.tried = max(e.tried, n.tried)
+	e.look(n, log)
 	c, leaves := e.leaves(n, log)
 	if leaves || isLate(n) { // the connect was refused
 		return false
@@ -121,8 +124,24 @@ func (e *exploration) judge(n *environment, log *sut.Log, outcome model.Outcome)
 	if o := outcome.String(); !slices.Contains(e.found.Outcomes, o) {
 		e.found.Outcomes = append(e.found.Outcomes, o)
 	}
+	if outcome.Violation() { // it is to be found with each item
+		e.notice.All()
+	}
 	e.x.judge(e.item, log, outcome)
 	return e.x.enough()
+}
+
+// look notes of what that has arrived an execution takes notice.
+func (e *exploration) look(n *environment, log *sut.Log) {
+	if n.ordered || n.net.Parted != nil {
+		e.notice.All()
+		return
+	}
+	x := idle.Execution{Log: log, Made: n.made, Inputs: n.inputs, Arrivals: len(n.arrivals)}
+	for _, c := range n.conns {
+		x.Connections = append(x.Connections, c.id)
+	}
+	e.notice.Note(x)
 }
 
 // part is an item that a crew does, or has done. What it has come to is not yet known to others. It
@@ -143,7 +162,7 @@ func (x *explorer) part(crew []*sut.Worker, item skeleton.Item) *part {
 	if x.peers == nil { // else there is one crew, and the peers know that network
 		net.Data, net.Nobody = maps.Clone(net.Data), maps.Clone(net.Nobody)
 	}
-	own.net, own.workers, own.fresh = &net, crew, map[string][]model.Action{}
+	own.net, own.workers, own.ways = &net, crew, x.ways.Part()
 	own.known, own.stuck = maps.Clone(x.known), maps.Clone(x.stuck)
 	own.found, own.result.Outcomes = slices.Clone(x.found), slices.Clone(x.result.Outcomes)
 	p := &part{explorer: &own, item: item, before: x.runs}
@@ -163,9 +182,7 @@ func (x *explorer) take(p *part) error {
 	}
 	maps.Copy(x.net.Data, p.net.Data)
 	maps.Copy(x.net.Nobody, p.net.Nobody)
-	for key, schedule := range p.fresh {
-		x.replace(key, schedule)
-	}
+	x.ways.Take(&p.ways)
 	if x.never = cmp.Or(x.never, p.never); x.unknown == "" || p.err != nil { // why it ends counts
 		x.unknown = cmp.Or(p.unknown, x.unknown)
 	}

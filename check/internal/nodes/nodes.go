@@ -18,12 +18,14 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
+	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/found"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
+	"github.com/tandem-mc/tandem/check/internal/nodes/ways"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -51,7 +53,7 @@ type explorer struct {
 	system  *skeleton.System
 	workers []*sut.Worker // by node; of walks, those of further crews follow
 	unwatch []func() bool // of the context, by worker
-	ways
+	ways    ways.Ways
 	runs    int
 	stage   stage
 	told    []*Violation // of earlier stages
@@ -89,7 +91,7 @@ type finding struct {
 // newExplorer begins a check. It is to be closed, unless there is an error.
 func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
-		ways:  ways{schedules: map[string][]model.Action{}},
+		ways:  ways.New(nil),
 		stuck: map[string][]*finding{}, known: map[string]bool{},
 		net: &network.Nodes{Ordered: make([]bool, len(c.Nodes)),
 			Data: map[network.Event][]byte{}, Nobody: map[network.Stray]bool{}}}
@@ -360,14 +362,14 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 			return false
 		}
 		local = skeleton.Local{Events: network.Sorted(n.made), Waits: n.waitsFor(log)}
-		x.remember(network.KeyOf(local.Events), log)
+		x.ways.Remember(network.KeyOf(local.Events), course.ChoicesOf(log.Events))
 		return good(n, log)
 	}
 	// Without a schedule all are tried, the one that the worker takes by itself first.
 	// Most often, what is known to lead there does so again.
-	known := x.schedule(network.KeyOf(script))
+	known := x.ways.To(network.KeyOf(script))
 	if without, found := network.LastTick(script); known == nil && found {
-		known = x.schedule(network.KeyOf(without)) // it ends where the clock advances now
+		known = x.ways.To(network.KeyOf(without)) // it ends where the clock advances now
 	}
 	if known != nil {
 		n := begin()
@@ -388,8 +390,12 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 // leave the skeleton are branches. The first violation ends it, and everything else.
 func (x *explorer) explore(item skeleton.Item) (reported, error) {
 	e := exploration{x: x, item: item, seen: map[uint64]bool{}, branched: map[string]bool{}}
-	if err := e.run(); err != nil {
+	if like, found := x.system.Alike(item); found {
+		e.found = like
+	} else if err := e.run(); err != nil {
 		return reported{}, err
+	} else {
+		e.found.Idle = e.notice.Idle(item.Arrivals)
 	}
 	x.result.Outcomes = append(x.result.Outcomes, e.found.Outcomes...)
 	if x.enough() {

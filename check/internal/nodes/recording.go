@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
@@ -243,8 +242,9 @@ func (x recorder) realise(node int, g skeleton.Global, exact bool) (k *course.Co
 	// Where only others were found, the first one will do.
 	//
 	// The schedules that are known for what others do are still those of the exploration.
-	known := maps.Clone(x.schedules)
-	defer func() { x.schedules = known }()
+	known := x.ways
+	x.ways = known.Part()
+	defer func() { x.ways = known }()
 	tried := 0
 	_, _, err = x.extendUntil(node, local.Events, g.Arrivals(node), func(n *environment, log *sut.Log) bool {
 		if tried++; len(n.made) == len(local.Events) && n.waitsFor(log) == local.Waits {

@@ -4,11 +4,9 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/kept"
+	"github.com/tandem-mc/tandem/check/internal/nodes/ways"
 	"github.com/tandem-mc/tandem/explore/skeleton"
-	"github.com/tandem-mc/tandem/internal/model"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // An exploration can go on later: what is known after an item of work is all that is needed for the
@@ -23,7 +21,7 @@ type stage = kept.Stage
 
 // encode returns what Config.Resume takes.
 func (x *explorer) encode() ([]byte, error) {
-	k := kept.Known{Runs: x.runs, Schedules: x.schedules, Data: x.net.Data, Nobody: x.net.Nobody,
+	k := kept.Known{Runs: x.runs, Schedules: x.ways.All(), Data: x.net.Data, Nobody: x.net.Nobody,
 		Outcomes: x.result.Outcomes, Unknown: x.unknown, Signatures: x.known,
 		Stuck: map[string][]kept.Finding{}, Ordered: x.net.Ordered, Stage: x.stage}
 	if x.never != nil {
@@ -57,7 +55,7 @@ func (x *explorer) resume(data []byte) error {
 		x.report(r)
 	}
 	x.runs, x.result.Outcomes, x.unknown = k.Runs, k.Outcomes, k.Unknown
-	maps.Copy(x.schedules, k.Schedules)
+	x.ways = ways.New(k.Schedules)
 	maps.Copy(x.net.Data, k.Data)
 	maps.Copy(x.net.Nobody, k.Nobody)
 	maps.Copy(x.known, k.Signatures)
@@ -94,49 +92,13 @@ type mark struct {
 	unknown  string
 	known    map[string]bool
 	stuck    map[string][]*finding
-	replaced map[string][]model.Action // filled while the item is done
-}
-
-// ways are schedules that have led to events of a node, by the key of these. They are tried first
-// when a node is to come there again. What arrives may be other than it was, so they are a guess.
-type ways struct {
-	schedules map[string][]model.Action
-	// replaced has what was in the place of those that the present item has found; nil: nothing
-	// was. A check that is saved within an item is as it was before.
-	replaced map[string][]model.Action
-	// fresh are those that a part has found. Its others are those before its batch, which several
-	// parts may read at the same time. nil: this is no part.
-	fresh map[string][]model.Action
-}
-
-// remember keeps a schedule, and what was there before the present item.
-func (w *ways) remember(key string, log *sut.Log) { w.replace(key, course.ChoicesOf(log.Events)) }
-
-// schedule is one that leads to some events; nil: none is known.
-func (w *ways) schedule(key string) []model.Action {
-	if s, ok := w.fresh[key]; ok {
-		return s
-	}
-	return w.schedules[key]
-}
-
-// replace keeps a schedule in the place of what was there.
-func (w *ways) replace(key string, schedule []model.Action) {
-	if w.fresh != nil {
-		w.fresh[key] = schedule
-		return
-	}
-	if _, noted := w.replaced[key]; !noted {
-		w.replaced[key] = w.schedules[key]
-	}
-	w.schedules[key] = schedule
+	ways     ways.Mark
 }
 
 // mark notes what is known before an item.
 func (x *explorer) mark() mark {
-	x.replaced = map[string][]model.Action{}
 	return mark{x.runs, len(x.result.Outcomes), x.unknown, maps.Clone(x.known), maps.Clone(x.stuck),
-		x.replaced}
+		x.ways.Mark()}
 }
 
 // encodeAt is encode as of a mark. The explorer stays as it is.
@@ -144,12 +106,7 @@ func (x *explorer) encodeAt(m mark) ([]byte, error) {
 	then := *x
 	then.runs, then.unknown, then.known, then.stuck = m.runs, m.unknown, m.known, m.stuck
 	then.result.Outcomes = x.result.Outcomes[:m.outcomes]
-	then.schedules = maps.Clone(x.schedules)
-	for key, was := range m.replaced {
-		if then.schedules[key] = was; was == nil {
-			delete(then.schedules, key)
-		}
-	}
+	then.ways = x.ways.Before(m.ways)
 	return then.encode()
 }
 
@@ -169,6 +126,6 @@ func (x *explorer) again(node int) {
 	// What is known of the other nodes refers to these skeletons.
 	x.net.Ordered[node] = true
 	x.system, x.reports = skeleton.New(len(x.net.Names)), nil
-	x.schedules, x.stuck, x.known = map[string][]model.Action{}, map[string][]*finding{}, map[string]bool{}
+	x.ways, x.stuck, x.known = ways.New(nil), map[string][]*finding{}, map[string]bool{}
 	x.found, x.result.Outcomes, x.unknown, x.never = nil, nil, "", nil
 }

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -78,8 +79,9 @@ func Count(system *skeleton.System, net *Nodes, counts skeleton.Counts, traces [
 		product := 1.0
 		for i, c := range of.Components[:net.Programs()] { // peers have one execution in each
 			each = append(each, c.Traces)
-			if product *= float64(c.Traces); !counted[of.Items[i]] {
-				counted[of.Items[i]] = true
+			explored := cmp.Or(c.Like, of.Items[i])
+			if product *= float64(c.Traces); !counted[explored] {
+				counted[explored] = true
 				counts.LocalTraces += c.Traces
 			}
 		}
