@@ -61,19 +61,11 @@ func (m *machine) audit(call table.Call, plan []int, first table.Effect) error {
 		}
 		return fmt.Errorf("it has changed the node in the model, and not its copy: %s%s; a function in "+
 			"the node "+
-			"holds the node, so take the node as an argument", firstOf(show.Changes(before,
+			"holds the node, so take the node as an argument", show.First(show.Changes(before,
 			m.model.Nodes[call.Node])),
 			m.handlerLine(call))
 	}
 	return err
-}
-
-// firstOf is the first of a list; empty if there is none.
-func firstOf(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[0]
 }
 
 // difference says in what two effects differ; empty if in nothing. Texts of panics may have
@@ -91,26 +83,18 @@ func (m *machine) difference(node int, a, b table.Effect) string {
 	// The order in which messages are sent counts in an ordered network only.
 	x, y := slices.Clone(a.Sent), slices.Clone(b.Sent)
 	if m.model.Network != Ordered {
-		slices.SortFunc(x, compareSent)
-		slices.SortFunc(y, compareSent)
+		slices.SortFunc(x, table.CompareSent)
+		slices.SortFunc(y, table.CompareSent)
 	}
-	if slices.EqualFunc(x, y, func(a, b table.Sent) bool { return compareSent(a, b) == 0 }) {
+	if slices.EqualFunc(x, y, func(a, b table.Sent) bool { return table.CompareSent(a, b) == 0 }) {
 		return ""
 	}
 	for i := range max(len(x), len(y)) {
-		if i >= len(x) || i >= len(y) || compareSent(x[i], y[i]) != 0 {
+		if i >= len(x) || i >= len(y) || table.CompareSent(x[i], y[i]) != 0 {
 			return fmt.Sprintf("it sends %s, and then %s", m.describeSent(x, i), m.describeSent(y, i))
 		}
 	}
 	return ""
-}
-
-// compareSent compares messages of one sender: by receiver, then by their bytes.
-func compareSent(a, b table.Sent) int {
-	if a.To != b.To {
-		return a.To - b.To
-	}
-	return bytes.Compare(a.Image, b.Image)
 }
 
 // describeSent writes a message of a list, or that there is none.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/protocol/internal/apart"
 	"github.com/tandem-mc/tandem/protocol/internal/external"
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/local"
@@ -67,6 +68,7 @@ type Options struct {
 	log        func(format string, args ...any) // of the test
 	keepAlways bool                             // a search is kept at each level, for tests
 	onDisk     func(*global.Disk)               // changes sizes of an external search, for tests
+	session    *apart.Session                   // of a search by several processes, for tests
 }
 
 // Split is a way in which Reduce tells transitions apart (Bokor et al., section V). With each of
@@ -177,6 +179,9 @@ type Result struct {
 	// Combinations is how many combinations of views a local search has judged, Searches how often
 	// it has looked for a run. States and Transitions are those of these searches.
 	Combinations, Searches int
+	// Shares says what each of several processes has done, and what they have sent to each other;
+	// empty if there was one.
+	Shares string
 }
 
 // String is the result in one line.
@@ -218,7 +223,9 @@ type Violation struct {
 // a handler that is not deterministic. It may be called from several goroutines.
 func Check(m *Model, o Options) (*Result, error) {
 	r, err := check(m, o)
-	if err == nil && r.Violation != nil && o.HTML != "" {
+	// Of several processes, the one that leads has what is drawn.
+	if err == nil && r.Violation != nil && o.HTML != "" &&
+		(r.Violation.page != nil || r.Violation.Steps == 0) {
 		err = r.Violation.writeHTML(o.HTML)
 	}
 	if err != nil {
@@ -230,6 +237,9 @@ func Check(m *Model, o Options) (*Result, error) {
 // check is Check without a page.
 func check(m *Model, o Options) (*Result, error) {
 	machine, err := newMachine(m)
+	if err == nil && o.session == nil {
+		o.session, err = apart.Environment()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -238,6 +248,8 @@ func check(m *Model, o Options) (*Result, error) {
 	switch {
 	case o.Search > IDAStar:
 		return nil, fmt.Errorf("there is no %v: choose one of the constants", o.Search)
+	case o.session != nil:
+		return checkApart(machine, o, start)
 	case o.External != "" && (o.Search != BreadthFirst || o.Reduce):
 		return nil, errNotExternal
 	case o.Resume != "" && o.Search >= Local:

@@ -67,7 +67,7 @@ func (m *machine) chart(t *table.Table, first []table.Local, steps []system.Step
 			s.Node = -1
 		}
 		line := show.Step{Node: s.Node, Text: m.describeStep(t, locals, s), Lost: s.Fault == system.Drop}
-		for _, sent := range bySender(t, messagesOf(s)) {
+		for _, sent := range table.BySender(t, messagesOf(s)) {
 			line.From = append(line.From, sent.From)
 		}
 		step := page.Step{Step: line}
@@ -145,7 +145,7 @@ func (m *machine) describeStep(t *table.Table, locals []table.Local, s system.St
 	case s.Kind == table.Gather:
 		here := t.State(s.Node, locals[s.Node])
 		text = m.describeOwn(s.Node, here.Image, s.Kind, s.Index) + ":"
-		for _, sent := range bySender(t, s.Set) {
+		for _, sent := range table.BySender(t, s.Set) {
 			text += " " + m.show(sent.Image)
 		}
 	default:
@@ -174,16 +174,6 @@ func (m *machine) names(nodes uint64) string {
 		}
 	}
 	return strings.Join(list, ", ")
-}
-
-// bySender are the messages of a set, of which each has another sender.
-func bySender(t *table.Table, set []table.Message) []table.Sent {
-	list := make([]table.Sent, len(set))
-	for i, number := range set {
-		list[i] = t.Message(number)
-	}
-	slices.SortFunc(list, func(a, b table.Sent) int { return a.From - b.From })
-	return list
 }
 
 // notes list what a handler has done: changes of the node, messages, a failure.

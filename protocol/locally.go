@@ -31,9 +31,6 @@ const (
 	combinationsAt = 1 << 12 // after so many the bounds are looked at
 )
 
-// anyView is a node that may be in any local state.
-const anyView = ^uint32(0)
-
 // checkLocally is Check with the search Local.
 func checkLocally(m *machine, o Options, start time.Time) (*Result, error) {
 	if len(m.exchanges) > 0 {
@@ -190,7 +187,7 @@ func (s *locally) goalOf(property int, views []uint32) *local.Goal {
 	}
 	goal := s.goal(-1)
 	for node, view := range views {
-		if view == anyView {
+		if view == local.AnyView {
 			continue
 		}
 		// All local states with the view are targets.
@@ -244,35 +241,9 @@ func (s *locally) combinations(property int, holds bool) (found [][]uint32) {
 	choose(0)
 	// Fewer goals are fewer searches, and a node that may be anywhere needs no moves.
 	for node := range views {
-		found = joinViews(found, node, len(views[node]))
+		found = local.JoinViews(found, node, len(views[node]))
 	}
 	return found
-}
-
-// joinViews replaces combinations that differ in one node only, and have all its views, by one in
-// which the node may be anywhere.
-func joinViews(list [][]uint32, node, views int) (joined [][]uint32) {
-	groups := map[string][][]uint32{}
-	var order []string
-	for _, c := range list {
-		others := slices.Clone(c)
-		others[node] = anyView
-		name := fmt.Sprint(others)
-		if groups[name] == nil {
-			order = append(order, name)
-		}
-		groups[name] = append(groups[name], c)
-	}
-	for _, name := range order {
-		group := groups[name]
-		// No view is missing, so the others decide alone.
-		if len(group) == views {
-			group[0][node] = anyView
-			group = group[:1]
-		}
-		joined = append(joined, group...)
-	}
-	return joined
 }
 
 // search looks for a run to a goal; without one, anywhere. What the run shows is a violation,

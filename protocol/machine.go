@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/tandem-mc/tandem/protocol/internal/image"
@@ -156,21 +154,10 @@ func (m *machine) runAll(call table.Call, isAudited bool) (effects []table.Effec
 			return nil, fmt.Errorf("%s, %s: more than %d ways to choose: use smaller ranges in Choose",
 				m.model.name(call.Node), m.describeCall(call), maxOutcomes)
 		}
-		if plan = nextPlan(env); plan == nil {
+		if plan = table.NextPlan(env.chosen, env.options); plan == nil {
 			return effects, nil
 		}
 	}
-}
-
-// nextPlan is what to choose the next time, as an odometer counts; nil if all was chosen.
-func nextPlan(env *Env) []int {
-	// The last choice that has values left is raised; those behind it begin anew.
-	for i := len(env.chosen) - 1; i >= 0; i-- {
-		if env.chosen[i]+1 < env.options[i] {
-			return append(append([]int{}, env.chosen[:i]...), env.chosen[i]+1)
-		}
-	}
-	return nil
 }
 
 // waiting says which quorum transitions wait for a message, and whether the node is down.
@@ -248,31 +235,12 @@ func (m *machine) guarded(env *Env, handler func()) (failure string) {
 		if !isAssertion {
 			failure = fmt.Sprintf("panic: %v", p)
 		}
-		if line := panicLine(); line != "" {
+		if line := show.PanicLine(); line != "" {
 			failure += " (" + line + ")"
 		}
 	}()
 	handler()
 	return ""
-}
-
-// panicLine is where the code of a node has panicked. It is called by a deferred function.
-func panicLine() string {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
-	for isPanicking := false; ; {
-		f, more := frames.Next()
-		// The frames of the runtime lie between its panic and the code that caused it.
-		isRuntime := strings.HasPrefix(f.Function, "runtime.")
-		isOwn := strings.Contains(f.Function, "/protocol.(*Env).")
-		if isPanicking && !isRuntime && !isOwn {
-			return fmt.Sprintf("%s:%d", show.ShortPath(f.File), f.Line)
-		}
-		isPanicking = isPanicking || f.Function == "runtime.gopanic"
-		if !more {
-			return ""
-		}
-	}
 }
 
 // errMethod is of an event whose method the node has lost, since its type has changed.

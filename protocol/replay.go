@@ -182,7 +182,7 @@ func (w *walker) stepChoices() (choices []choice, err error) {
 	for i, s := range steps {
 		text := fmt.Sprintf("%d %d %s", s.Node, s.Kind, w.machine.describeStep(w.table, locals, s))
 		// Equal messages of different senders are different steps.
-		for _, sent := range bySender(w.table, messagesOf(s)) {
+		for _, sent := range table.BySender(w.table, messagesOf(s)) {
 			text += fmt.Sprintf(" %d", sent.From)
 		}
 		choices = append(choices, choice{text: text, state: states[i], step: s})

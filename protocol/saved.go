@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/image"
+	"github.com/tandem-mc/tandem/protocol/internal/kept"
 )
 
 // A saved model is what runs begin with: the nodes, their timers, and the messages under way. After
@@ -73,19 +74,19 @@ func (m *Model) Load(data []byte, values ...any) (*Model, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	return m.load(&parts{in: data[len(savedHead):end]}, values)
+	return m.load(&kept.Parts{In: data[len(savedHead):end]}, values)
 }
 
 // load reads what is between the first line and the checksum.
-func (m *Model) load(p *parts, values []any) (*Model, error) {
+func (m *Model) load(p *kept.Parts, values []any) (*Model, error) {
 	images, err := image.New(m.Constants...)
 	if err != nil {
 		return nil, err
 	}
 	// Types must have their numbers before anything is decoded.
 	var names []string
-	for range p.count() {
-		names = append(names, string(p.part()))
+	for range p.Count() {
+		names = append(names, string(p.Part()))
 	}
 	for _, n := range m.Nodes {
 		values = append(slices.Clip(values), n)
@@ -94,7 +95,7 @@ func (m *Model) load(p *parts, values []any) (*Model, error) {
 		return nil, err
 	}
 	images.Seal()
-	if n := p.count(); n != len(m.Nodes) {
+	if n := p.Count(); n != len(m.Nodes) {
 		return nil, fmt.Errorf("the model was saved with %d nodes, and has %d: take the one that was run", n,
 			len(m.Nodes))
 	}
@@ -102,7 +103,7 @@ func (m *Model) load(p *parts, values []any) (*Model, error) {
 	live := &Live{&machine{model: m, images: images}}
 	var states []LiveState
 	for id := range m.Nodes {
-		state := LiveState{image: p.part()}
+		state := LiveState{image: p.Part()}
 		if !isState(live.machine, id, state.image) {
 			return nil, fmt.Errorf("%s is no %T in the saved model: take the model that was run", m.name(id),
 				m.Nodes[id])
@@ -111,11 +112,11 @@ func (m *Model) load(p *parts, values []any) (*Model, error) {
 	}
 	// All that is left are messages.
 	var packets []Packet
-	for len(p.in) > 0 {
-		packets = append(packets, Packet{From: ID(p.uint()), To: ID(p.uint()), Image: p.part()})
+	for len(p.In) > 0 {
+		packets = append(packets, Packet{From: ID(p.Uint()), To: ID(p.Uint()), Image: p.Part()})
 	}
 	// A checksum says only that the bytes are those that were written, by whoever it was.
-	if p.isShort {
+	if p.IsShort {
 		return nil, errNotSaved
 	}
 	loaded, err := live.Model(states, packets)
@@ -128,50 +129,15 @@ func (m *Model) load(p *parts, values []any) (*Model, error) {
 // isState says whether bytes of a file are a state of a node. One that images itself says so when
 // it is decoded.
 func isState(m *machine, id int, state []byte) bool {
-	p := &parts{in: state}
-	isFlag := p.uint() <= 1
-	for range p.count() {
-		p.part()
+	p := &kept.Parts{In: state}
+	isFlag := p.Uint() <= 1
+	for range p.Count() {
+		p.Part()
 	}
-	if _, ok := m.model.Nodes[id].(Stater); ok || !isFlag || p.isShort {
-		return isFlag && !p.isShort
+	if _, ok := m.model.Nodes[id].(Stater); ok || !isFlag || p.IsShort {
+		return isFlag && !p.IsShort
 	}
 	// The image says of which type the node is.
-	value, err := m.images.Decode(p.in)
+	value, err := m.images.Decode(p.In)
 	return err == nil && reflect.TypeOf(value) == reflect.TypeOf(m.model.Nodes[id])
-}
-
-// parts reads numbers and bytes with their lengths.
-type parts struct {
-	in      []byte
-	isShort bool
-}
-
-// uint reads a number. If there is none, it is zero, and nothing is left.
-func (p *parts) uint() uint64 {
-	n, size := binary.Uvarint(p.in)
-	if size <= 0 {
-		p.in, p.isShort = nil, true
-		return 0
-	}
-	p.in = p.in[size:]
-	return n
-}
-
-// count reads how many there are of something that takes a byte at least.
-func (p *parts) count() int {
-	n := p.uint()
-	if n > uint64(len(p.in)) {
-		p.in, p.isShort = nil, true
-		return 0
-	}
-	return int(n)
-}
-
-// part reads bytes.
-func (p *parts) part() []byte {
-	n := p.count()
-	part := p.in[:n:n]
-	p.in = p.in[n:]
-	return part
 }

@@ -112,6 +112,9 @@ func (w *byteWorker) expandRange(p part) error {
 // expandOne has nothing to settle.
 func (w *byteWorker) expandOne(at space.Ref) error { return w.expandBytes(at, w.set.State(at)) }
 
+// expandShared needs no other state: all transitions are visited.
+func (w *byteWorker) expandShared(at space.Ref, _ *system.State) error { return w.expandOne(at) }
+
 // expandBytes visits all transitions from a state, or as many as are needed.
 func (w *byteWorker) expandBytes(at space.Ref, packed []byte) error {
 	if err := w.pause(); err != nil {

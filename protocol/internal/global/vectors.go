@@ -200,6 +200,27 @@ func (w *vectorWorker[V]) expandRange(p part) error {
 	}
 }
 
+func (w *vectorWorker[V]) expandShared(at space.Ref, before *system.State) (err error) {
+	parent, node := w.set.Origin(at)
+	w.below = 0
+	switch {
+	case node == 0:
+	case before != nil:
+		w.parent = space.None
+		if w.before, err = w.layout.Encode(before); err != nil {
+			return err
+		}
+		w.below = 1<<(node-1) - 1
+	case parent != space.None:
+		w.below = 1<<(node-1) - 1
+		if parent != w.parent {
+			w.parent, w.before = parent, w.set.State(parent)
+		}
+	}
+	v := w.set.State(at)
+	return w.expandVector(at, &v)
+}
+
 func (w *vectorWorker[V]) expandOne(at space.Ref) error {
 	v := w.set.State(at)
 	if err := w.expandVector(at, &v); err != nil {

@@ -34,6 +34,8 @@ type worker struct {
 	reached func(space.Ref)
 	// isAgain says of a state that was visited before whether it has to be expanded again.
 	isAgain func(space.Ref) bool
+	// collect takes violations, and the search goes on; nil: a violation ends it.
+	collect func(*finding) error
 }
 
 // maxJudged bounds how many combinations of classes a worker remembers.
@@ -103,6 +105,10 @@ func (w *worker) isOpen(at space.Ref, isNew bool) bool {
 // violated takes note of a violation that was met one step behind cur. It ends the search if no
 // shorter run can be found any more: breadth first, those that end in a state of the present level.
 func (w *worker) violated(f *finding) error {
+	if w.collect != nil {
+		f.isLonger = true
+		return w.collect(f)
+	}
 	if w.JudgeEnd == nil || w.DepthFirst || w.at == space.None {
 		return w.end(f, "", nil)
 	}
@@ -119,10 +125,14 @@ func (w *worker) judgeEnd() error {
 	if err := w.alike.compareEnd(&w.Cur, property); err != nil {
 		return err
 	}
-	if property >= 0 {
-		return w.end(&finding{Violation: Violation{Property: property}, at: w.at}, "", nil)
+	if property < 0 {
+		return nil
 	}
-	return nil
+	f := &finding{Violation: Violation{Property: property}, at: w.at}
+	if w.collect != nil {
+		return w.collect(f)
+	}
+	return w.end(f, "", nil)
 }
 
 // judgeState judges all nodes of a state together.

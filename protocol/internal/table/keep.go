@@ -27,7 +27,6 @@ type record struct {
 	call  key
 	set   []Message // of a Gather, whose quorum transition is the event of call
 	entry *Entry
-	sent  [][]Message // by outcome, in the order in which they were sent
 }
 
 // Append writes the table behind dst. Nobody may use the table meanwhile.
@@ -41,17 +40,22 @@ func (t *Table) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(t.messages)))
 	dst = binary.AppendUvarint(dst, uint64(len(t.records)))
 	for i := range t.records {
-		r := &t.records[i]
-		dst = append(dst, byte(r.call.kind))
-		for _, n := range []int{r.call.node, int(r.call.local), int(r.call.event)} {
-			dst = binary.AppendUvarint(dst, uint64(n))
-		}
-		dst = appendMessages(dst, r.set)
-		dst = binary.AppendUvarint(dst, uint64(len(r.entry.Outcomes)))
-		for j := range r.entry.Outcomes {
-			dst = binary.AppendUvarint(dst, uint64(r.entry.Outcomes[j].Next))
-			dst = appendMessages(dst, r.sent[j])
-		}
+		dst = t.records[i].append(dst)
+	}
+	return dst
+}
+
+// append writes an entry.
+func (r *record) append(dst []byte) []byte {
+	dst = append(dst, byte(r.call.kind))
+	for _, n := range []int{r.call.node, int(r.call.local), int(r.call.event)} {
+		dst = binary.AppendUvarint(dst, uint64(n))
+	}
+	dst = appendMessages(dst, r.set)
+	dst = binary.AppendUvarint(dst, uint64(len(r.entry.Outcomes)))
+	for j := range r.entry.Outcomes {
+		dst = binary.AppendUvarint(dst, uint64(r.entry.Outcomes[j].Next))
+		dst = appendMessages(dst, r.entry.sent[j])
 	}
 	return dst
 }
@@ -214,7 +218,7 @@ func (t *Table) put(r *record, effect *Effect, next Local, sent []Message, isThe
 		t.messages[m], t.numbers[name], isThere[m] = effect.Sent[i], m, true
 	}
 	r.entry.Outcomes = append(r.entry.Outcomes, t.outcome(effect, next, sent))
-	r.sent = append(r.sent, sent)
+	r.entry.sent = append(r.entry.sent, sent)
 	return nil
 }
 

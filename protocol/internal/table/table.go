@@ -104,6 +104,8 @@ type Entry struct {
 	// Quorums has a bit for each quorum transition that waits for this message. Then there is no
 	// outcome.
 	Quorums uint64
+
+	sent [][]Message // by outcome, in the order in which they were sent
 }
 
 // LocalState is a local state of a node. It does not change any more.
@@ -270,7 +272,7 @@ func (t *Table) run(c Call) (*record, error) {
 		// Choices that lead to the same are one transition.
 		if outcome := t.outcome(&effects[i], next, sent); !r.entry.has(outcome) {
 			r.entry.Outcomes = append(r.entry.Outcomes, outcome)
-			r.sent = append(r.sent, sent)
+			r.entry.sent = append(r.entry.sent, sent)
 		}
 	}
 	return r, nil

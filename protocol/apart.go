@@ -1,0 +1,131 @@
+package protocol
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tandem-mc/tandem/protocol/internal/apart"
+	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
+)
+
+// errNotApart is of searches that several processes cannot do together.
+var errNotApart = errors.New("only a breadth-first search that is not reduced, has no alike nodes and " +
+	"has its states in memory is divided among processes: leave out Search, Reduce, Alike, External and " +
+	"Resume")
+
+// names are texts that are the same in all processes.
+type names struct {
+	machine *machine
+	table   *table.Table
+}
+
+// Local is that of apart.Names.
+func (n names) Local(node int, l table.Local) (string, error) {
+	fields, err := n.machine.fields(n.table, node, l)
+	return fmt.Sprint(fields), err
+}
+
+// Message is that of apart.Names.
+func (n names) Message(m table.Message) (string, error) {
+	sent := n.table.Message(m)
+	return fmt.Sprint(sent.From, sent.To, n.machine.show(sent.Image)), nil
+}
+
+// shared is what the front tells all parts in the end, so that each returns the same.
+type shared struct {
+	Result *Result // nil after an error
+	Error  string
+}
+
+// checkApart is Check in one of several processes that search together. The one that leads has the
+// bounds, tells how far the search is, and finds the run to a violation. The others have a bound on
+// their memory only. They return what it returns, so all of them come to the next search together.
+func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
+	s := o.session
+	search := s.Next()
+	if o.Search != BreadthFirst || o.Reduce || len(m.exchanges) > 0 || o.External != "" || o.Resume != "" {
+		return nil, errNotApart
+	}
+	limits := o
+	if !s.IsFront {
+		limits.States, limits.Time, limits.Output, limits.log, limits.Progress = 0, 0, nil, nil, nil
+	}
+	b := newBounds(limits, start)
+	defer b.teller.Close()
+	c := newSearch(m, o, b)
+	config := apart.Config{Global: c, Names: names{m, c.Table}, Parts: s.Parts, Partition: s.Partition,
+		Search: search, Batch: s.Batch}
+	if s.IsFront {
+		r, err := leadApart(m, config, s, b)
+		told := shared{r, fmt.Sprint(err)}
+		data, fault := json.Marshal(told)
+		return r, errors.Join(err, fault, apart.End(s.Transport, search, data))
+	}
+	data, err := apart.Join(config, s.Transport, s.Own, s.Process)
+	told := shared{}
+	if err == nil {
+		err = json.Unmarshal(data, &told)
+	}
+	if err == nil && told.Result == nil {
+		err = errors.New(told.Error)
+	}
+	return told.Result, err
+}
+
+// leadApart leads a search. The table here gets all entries of the others, so what the result says
+// of local states, messages and handlers is what a search by one process says.
+func leadApart(m *machine, c apart.Config, s *apart.Session, b *bounds) (*Result, error) {
+	// What fails at the start needs no others.
+	found, err := global.FailsAtStart(c.Global)
+	if err != nil {
+		return nil, err
+	} else if found != nil {
+		return newResult(m, c.Global, found, "", b.start)
+	}
+	out, err := apart.Lead(c, s.Transport, s.LastOf(c.Search), func(t apart.Totals) string {
+		return b.stop(t.Progress())
+	})
+	if err != nil {
+		return nil, err
+	}
+	found = &global.Result{Progress: out.Progress(), Reached: out.Reached, Reason: out.Reason}
+	r, err := newResult(m, c.Global, found, "", b.start)
+	if err == nil && out.Digests != nil {
+		if r.Violation, err = alongDigests(m, out); err == nil {
+			r.conclude()
+		}
+	}
+	if err == nil {
+		r.Shares = out.String()
+	}
+	return r, err
+}
+
+// alongDigests finds the run to a violation. It has a table of its own, so nothing depends on what
+// others have met first.
+func alongDigests(m *machine, out *apart.Outcome) (*Violation, error) {
+	c := newConfig(m)
+	w, path := newWalker(m, c), apart.NewPath(apart.Config{Global: c, Names: names{m, c.Table}}, out)
+	var parts []string
+	pick := func(choices []choice) (int, error) {
+		return w.add(&parts, choices, func(x choice) bool {
+			failure := ""
+			if x.step.Outcome != nil {
+				failure = x.step.Outcome.Failure
+			}
+			return path.IsNext(x.state, failure)
+		})
+	}
+	err := w.start(pick)
+	for err == nil && path.Advance() {
+		err = w.step(pick)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return replay(m.model, strings.Join(parts, "."))
+}

@@ -1,0 +1,197 @@
+package apart
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/protocol/internal/system"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
+)
+
+// TestParse: what is printed is read again, and what is no function is told how to mend it.
+func TestParse(t *testing.T) {
+	for text, want := range map[string]string{"": "hash", "hash": "hash", "part": "part",
+		"part=3,1": "part=1,3"} {
+		p, err := Parse(text)
+		if err != nil || p.String() != want {
+			t.Errorf("%q is %v, error %v; want %s", text, p, err, want)
+		}
+	}
+	for text, want := range map[string]string{"depth": "differ from run to run", "estimate": "no partition",
+		"part=": "no number of a node", "part=64": "no number of a node"} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+	p, _ := Parse("part=3")
+	if err := p.check(3); err == nil {
+		t.Error("node 3 of three is accepted")
+	}
+}
+
+// TestChoose: the nodes that change least are chosen, and so many that parts are about as large.
+func TestChoose(t *testing.T) {
+	for _, c := range []struct {
+		changes, locals []int
+		parts           int
+		want            string
+	}{
+		{[]int{5, 1, 9}, []int{100, 100, 100}, 4, "part=1"},
+		{[]int{5, 1, 9}, []int{100, 3, 100}, 4, "part=0,1"},
+		{[]int{0, 5, 9}, []int{1, 50, 100}, 2, "part=1"},
+		{[]int{1, 2}, []int{2, 2}, 8, "part=0,1"},
+	} {
+		p := Partition{isOpen: true}.choose(c.changes, c.locals, c.parts)
+		if p.String() != c.want {
+			t.Errorf("%+v: %v", c, p)
+		}
+	}
+}
+
+// letters are names that are as short as can be.
+type letters struct{ asked int }
+
+func (l *letters) Local(node int, n table.Local) (string, error) {
+	l.asked++
+	return string(rune('a'+node)) + string(rune('0'+n)), nil
+}
+
+func (l *letters) Message(m table.Message) (string, error) { return string(rune('A' + m)), nil }
+
+// drawState draws a state of three nodes.
+func drawState(t *rapid.T, y *system.System, name string) *system.State {
+	s := &system.State{Left: y.Faults}
+	for range y.Nodes {
+		s.Locals = append(s.Locals, table.Local(rapid.IntRange(0, 200).Draw(t, name)))
+	}
+	for range rapid.IntRange(0, 5).Draw(t, name) {
+		s.Messages = append(s.Messages, table.Message(rapid.IntRange(0, 200).Draw(t, name)))
+	}
+	if !y.Ordered {
+		slices.Sort(s.Messages)
+	}
+	if y.Faults.Drops > 0 {
+		s.Left.Drops = rapid.IntRange(0, y.Faults.Drops).Draw(t, name)
+	}
+	return s
+}
+
+// TestBatch: states come out of a batch as they went in, with the ones before them. Any other bytes
+// are an error, or states, and never a panic.
+func TestBatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		y := &system.System{Nodes: 3, Ordered: rapid.Bool().Draw(t, "ordered"),
+			Faults: system.Faults{Drops: rapid.IntRange(-1, 2).Draw(t, "drops")}}
+		b := &batch{y: y}
+		type pair struct {
+			before, state *system.State
+			node          uint8
+		}
+		var list []pair
+		before := drawState(t, y, "before")
+		for range rapid.IntRange(1, 5).Draw(t, "states") {
+			if rapid.Bool().Draw(t, "isOther") {
+				before = drawState(t, y, "before")
+			}
+			p := pair{before, drawState(t, y, "state"), uint8(rapid.IntRange(0, 3).Draw(t, "node"))}
+			if p.node > 0 {
+				// A step changes one node.
+				local := p.state.Locals[p.node-1]
+				p.state.Locals = slices.Clone(before.Locals)
+				p.state.Locals[p.node-1] = local
+			}
+			b.add(p.before, p.state, p.node)
+			list = append(list, p)
+		}
+		data := slices.Clone(b.data)
+		u := &unbatch{reader: reader{in: data}, y: y}
+		for i, p := range list {
+			ok, err := u.next()
+			if err != nil || !ok {
+				t.Fatalf("state %d: %v, error %v", i, ok, err)
+			}
+			if !y.Ordered {
+				slices.Sort(u.state.Messages) // as translate does
+			}
+			compareStates(t, p.state, &u.state)
+			if p.node > 0 && !y.Ordered {
+				compareStates(t, p.before, &u.before)
+				if u.node != p.node {
+					t.Fatalf("node %d, want %d", u.node, p.node)
+				}
+			}
+		}
+		if ok, err := u.next(); ok || err != nil {
+			t.Fatalf("one more: %v, error %v", ok, err)
+		}
+		data[rapid.IntRange(0, len(data)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "by"))
+		u = &unbatch{reader: reader{in: data}, y: y}
+		for ok, err := u.next(); ok && err == nil; ok, err = u.next() {
+		}
+	})
+}
+
+func compareStates(t *rapid.T, want, got *system.State) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatal(diff)
+	}
+}
+
+// TestDigests: the digest of a state depends on what it is made of, each part of which is asked for
+// once. The order of messages counts in an ordered network.
+func TestDigests(t *testing.T) {
+	for _, ordered := range []bool{false, true} {
+		names := &letters{}
+		d := newDigests(names, &system.System{Nodes: 2, Ordered: ordered})
+		seen := map[uint64]bool{}
+		states := 0
+		for bits := range 1 << 6 {
+			s := &system.State{Locals: []table.Local{table.Local(bits & 1), table.Local(bits >> 1 & 1)},
+				Messages: []table.Message{table.Message(bits >> 2 & 3), table.Message(bits >> 4 & 3)}}
+			if !ordered && s.Messages[0] > s.Messages[1] {
+				continue
+			}
+			n, err := d.state(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[n] = true
+			states++
+		}
+		if len(seen) != states || names.asked != 4 {
+			t.Errorf("%d digests of %d states; %d local states were asked for", len(seen), states,
+				names.asked)
+		}
+	}
+}
+
+// TestOwner: states are divided about evenly, by what the function looks at.
+func TestOwner(t *testing.T) {
+	d := newDigests(&letters{}, &system.System{Nodes: 2})
+	for _, p := range []Partition{{}, {Nodes: 1}} {
+		counts := make([]int, 4)
+		for a := range 60 {
+			owners := uint64(0)
+			for b := range 60 {
+				s := &system.State{Locals: []table.Local{table.Local(a), table.Local(b)}}
+				digest, _ := d.state(s)
+				owner := p.owner(d, s, digest, len(counts))
+				counts[owner]++
+				owners |= 1 << owner
+			}
+			if p.Nodes != 0 && bits.OnesCount64(owners) != 1 {
+				t.Errorf("%v: states with the same node 0 have %d owners", p, bits.OnesCount64(owners))
+			}
+		}
+		if least := slices.Min(counts); least < 400 {
+			t.Errorf("%v: parts have %v of 3600 states", p, counts)
+		}
+	}
+}

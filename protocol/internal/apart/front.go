@@ -1,0 +1,395 @@
+package apart
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
+)
+
+// Totals are what all parts have done.
+type Totals struct {
+	States      int
+	Transitions int64
+	Depth       int
+	Reached     uint64
+	Bytes       int64
+	// Frontier is how many states of the last level there were.
+	Frontier int
+	// ByPart are the states of each part.
+	ByPart []int
+	// Sent are states that were sent to another part, in Messages with SentBytes. Known are those
+	// of them that were not new.
+	Sent, Messages, Known int
+	SentBytes             int64
+	// Again are states that were expanded once more, since a process was lost; Lost is how many
+	// processes were.
+	Again, Lost int
+}
+
+// Outcome is what a search has come to.
+type Outcome struct {
+	Totals
+	Partition Partition
+	// Reason says why the search ended before it was complete; empty if it was.
+	Reason string
+	// Digests are those of the states of a run to a violation, and nil if there is none. Failure
+	// is what fails in the step behind it; empty if nothing does.
+	Digests []uint64
+	Failure string
+}
+
+// front leads a search. It does not search itself. It has all parts do one level after the other,
+// and adds up.
+//
+// A level has ended when each part has reported, and has received all that the others have said
+// they sent to it: messages are counted for each pair of parts (Mattern: "Algorithms for
+// Distributed Termination Detection", Distributed Computing 1987). So no message can be under way
+// when the last level turns out to be empty.
+type front struct {
+	Config
+	t         Transport
+	bound     func(Totals) string
+	digests   *digests
+	followers map[uint64]*table.Follower
+	processes []uint64 // by part
+	lost      []int    // how many processes of a part were lost since it has reported last
+	level     int
+	reports   []*report // of the level, by part
+	totals    Totals
+}
+
+// Lead has parts search a model, and adds up. Bound is asked after each level whether the search is
+// to end, and why. Last is what an earlier front has sent last of levels; nil: there was none.
+func Lead(c Config, t Transport, last []byte, bound func(Totals) string) (*Outcome, error) {
+	f := &front{Config: c, t: t, bound: bound, digests: newDigests(c.Names, &c.Global.System),
+		followers: map[uint64]*table.Follower{}, processes: make([]uint64, c.Parts),
+		lost: make([]int, c.Parts), reports: make([]*report, c.Parts)}
+	f.totals.ByPart = make([]int, c.Parts)
+	if err := f.Partition.check(c.Global.Nodes); err != nil {
+		return nil, err
+	}
+	if err := f.goOn(last); err != nil {
+		return nil, err
+	}
+	for i := range f.processes {
+		if err := f.start(i); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		if err := f.await(func() bool { return f.hasReports() }, nil); err != nil {
+			return nil, err
+		}
+		if o, err := f.endLevel(); o != nil || err != nil {
+			return o, err
+		}
+	}
+}
+
+// goOn begins at the start, or where another front has ended: it has told its sums with the last
+// level that it has begun. What the parts have reported of that level is still there.
+func (f *front) goOn(last []byte) error {
+	if last == nil {
+		var err error
+		if f.Partition, err = f.chosen(); err != nil {
+			return err
+		}
+		return f.send(nil, nil)
+	}
+	_, _, data, err := decode(last)
+	b := begin{}
+	if err == nil {
+		err = read(data, &b)
+	}
+	if err == nil {
+		f.Partition, err = Parse(b.Partition)
+	}
+	f.level, f.totals = b.Level, b.Totals
+	return err
+}
+
+// sample is how many states are looked at to choose the nodes that change least.
+const sample = 4000
+
+// chosen is the partition function with its nodes. A few levels are searched here for that. What
+// changes least near the start need not do so later, but this choice only costs messages if it is
+// not the best.
+func (f *front) chosen() (Partition, error) {
+	if !f.Partition.isOpen {
+		return f.Partition, nil
+	}
+	h, err := global.NewShare(f.Global, global.ShareConfig{Digest: f.digests.state,
+		Owner: func(*system.State, uint64) int { return 0 }})
+	if err != nil {
+		return f.Partition, err
+	}
+	defer h.Release()
+	// Handlers do not run for what the search does not come to.
+	level := 0
+	for states, n := 0, h.Begin(); n > 0 && states < sample; n = h.Begin() {
+		if level++; f.Global.Depth > 0 && level > f.Global.Depth {
+			break
+		}
+		states += n
+		if _, reason, err := h.Expand(nil); err != nil || reason != "" {
+			return f.Partition, errors.Join(err, errors.New(reason))
+		}
+	}
+	changes, locals := h.Changes()
+	return f.Partition.choose(changes, locals, f.Parts), nil
+}
+
+// send begins a level.
+func (f *front) send(processes []uint64, batches [][]int) error {
+	return f.t.Send(Levels, encode(kindGo, f.Search, begin{Level: f.level, Partition: f.Partition.String(),
+		OnlyCount: f.isLast(), Processes: processes, Batches: batches, Totals: f.totals}))
+}
+
+// isLast says whether the level is at the bound on the depth.
+func (f *front) isLast() bool { return f.Global.Depth > 0 && f.level >= f.Global.Depth }
+
+// start has a new process become a part.
+func (f *front) start(part int) error {
+	f.processes[part] = rand.Uint64()>>1 | 1
+	return f.t.Start(part, f.processes[part])
+}
+
+// maxLost is how many processes of a part may be lost without a report in between.
+const maxLost = 5
+
+// await handles messages until something is so. Answers go to take.
+func (f *front) await(isSo func() bool, take func(answer)) error {
+	for !isSo() {
+		message, err := f.t.Receive()
+		if err != nil {
+			return err
+		}
+		k, search, data, err := decode(message)
+		if err != nil || search != f.Search && k != kindGone {
+			continue // of a search before, or of nobody
+		}
+		switch k {
+		case kindReport:
+			r := &report{}
+			if err := read(data, r); err != nil {
+				return err
+			}
+			if err := f.take(r); err != nil {
+				return err
+			}
+		case kindAnswer:
+			a := answer{}
+			if err := read(data, &a); err == nil && take != nil {
+				take(a)
+			}
+		case kindGone:
+			g := gone{}
+			if err := read(data, &g); err != nil {
+				return err
+			}
+			if err := f.replace(g); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// replace starts another process in place of one that is gone.
+func (f *front) replace(g gone) error {
+	if g.Part < 0 || g.Part >= f.Parts || f.processes[g.Part] != g.Process {
+		return nil // it was replaced before
+	}
+	f.totals.Lost++
+	if f.lost[g.Part]++; f.lost[g.Part] > maxLost {
+		return fmt.Errorf("part %d of the search was begun %d times, and each process ended: %s", g.Part,
+			maxLost+1, g.Reason)
+	}
+	return f.start(g.Part)
+}
+
+// take takes a report. What the table of the process has goes into the table here, so that this has
+// all that there is. Of several processes that have done a level, the first one counts.
+func (f *front) take(r *report) error {
+	if r.Error != "" {
+		return errors.New(r.Error)
+	}
+	if r.Part < 0 || r.Part >= f.Parts {
+		return nil
+	}
+	follower := f.followers[r.Process]
+	if follower == nil {
+		follower = f.Global.Table.NewFollower()
+		f.followers[r.Process] = follower
+	}
+	if err := follow(follower, r.Entries, r.From, r.To); err != nil {
+		return err
+	}
+	if r.Level != f.level || f.reports[r.Part] != nil {
+		isRepeated := r.Level == f.level && f.reports[r.Part].Process == r.Process
+		if r.Level <= f.level && !isRepeated {
+			f.totals.Again += r.States
+		}
+		return nil
+	}
+	f.reports[r.Part] = r
+	f.lost[r.Part] = 0
+	return nil
+}
+
+// hasReports says whether the level was reported by all parts.
+func (f *front) hasReports() bool {
+	for _, r := range f.reports {
+		if r == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// reasonDepth is why a search ends at the bound on the depth.
+const reasonDepth = "the bound on the depth was reached"
+
+// endLevel adds up a level, and begins the next one unless the search has ended.
+func (f *front) endLevel() (*Outcome, error) {
+	frontier, reason := 0, ""
+	var least *found
+	processes, batches := make([]uint64, f.Parts), make([][]int, f.Parts)
+	bytes := int64(0)
+	for i, r := range f.reports {
+		processes[i], batches[i] = r.Process, r.Batches
+		frontier += r.States
+		f.totals.ByPart[i] += r.States
+		f.totals.Transitions += r.Transitions
+		f.totals.Reached |= r.Reached
+		f.totals.Sent += r.Sent
+		f.totals.SentBytes += r.SentBytes
+		f.totals.Known += r.Known
+		bytes += r.Bytes
+		for _, n := range r.Batches {
+			f.totals.Messages += n
+		}
+		if r.Reason != "" {
+			reason = r.Reason
+		}
+		if r.Found != nil && (least == nil || r.Found.compare(least) < 0) {
+			least = r.Found
+		}
+	}
+	f.totals.States += frontier
+	f.totals.Bytes, f.totals.Frontier = bytes, frontier
+	o := &Outcome{Partition: f.Partition, Reason: reason}
+	if frontier > 0 {
+		f.totals.Depth = f.level
+	}
+	if least != nil {
+		err := f.find(o, least)
+		o.Totals, o.Reason = f.totals, ""
+		return o, err
+	}
+	isOver := frontier == 0 || reason != ""
+	if !isOver && f.isLast() {
+		o.Reason, isOver = reasonDepth, true
+	}
+	if !isOver {
+		o.Reason = f.bound(f.totals)
+		isOver = o.Reason != ""
+	}
+	if isOver {
+		o.Totals = f.totals
+		return o, nil
+	}
+	f.level++
+	clear(f.reports)
+	return nil, f.send(processes, batches)
+}
+
+func (f *found) compare(other *found) int {
+	a := global.Found{IsLonger: f.IsLonger, Digest: f.Digest, Property: f.Property, Failure: f.Failure,
+		IsStep: f.IsStep}
+	b := global.Found{IsLonger: other.IsLonger, Digest: other.Digest, Property: other.Property,
+		Failure: other.Failure, IsStep: other.IsStep}
+	return a.Compare(&b)
+}
+
+// find finds the states of a run to a violation, from its end to the start. Before each state comes
+// the one with the least digest of those that lead to it, whichever the search has come from. So
+// the run does not depend on what divides the search.
+func (f *front) find(o *Outcome, last *found) error {
+	level := f.level
+	// A state that violates something is one step behind those that were expanded.
+	if last.IsLonger && !last.IsStep {
+		level++
+	}
+	o.Digests = []uint64{last.Digest} // the last one first, for now
+	if last.IsStep {
+		o.Failure = last.Failure
+	}
+	target := ask{Digest: last.Digest, Locals: last.Locals}
+	for level--; level >= 0; level-- {
+		target.Level = level
+		best, err := f.before(target)
+		if err != nil {
+			return err
+		}
+		o.Digests = append(o.Digests, best.Digest)
+		target = ask{Digest: best.Digest, Locals: best.Locals}
+	}
+	slices.Reverse(o.Digests)
+	return nil
+}
+
+// errNoWay is of a state that nobody knows how to reach.
+var errNoWay = errors.New("no part knows how a state was reached: see that the model does the same in all " +
+	"processes")
+
+// before asks all parts for the state before one.
+func (f *front) before(target ask) (best answer, err error) {
+	if err := f.t.Send(All, encode(kindAsk, f.Search, target)); err != nil {
+		return best, err
+	}
+	answers := map[int]bool{}
+	err = f.await(func() bool { return len(answers) == f.Parts }, func(a answer) {
+		if a.Level != target.Level || answers[a.Part] {
+			return
+		}
+		answers[a.Part] = true
+		if a.Ok && (!best.Ok || a.Digest < best.Digest) {
+			best = a
+		}
+	})
+	if err == nil && !best.Ok {
+		err = errNoWay
+	}
+	return best, err
+}
+
+// End ends a search. All parts return the result.
+func End(t Transport, search int, result []byte) error {
+	err := t.Forget()
+	if err == nil {
+		err = t.Send(All, append(appendHead(nil, kindEnd, search), result...))
+	}
+	return err
+}
+
+// String says what the parts have done.
+func (o *Outcome) String() string {
+	most := slices.Max(o.ByPart)
+	each := func(n float64) float64 { return n / float64(max(1, o.States)) }
+	return fmt.Sprintf("%d parts by %v: the largest has %.2f times the mean; %d states were sent in %d "+
+		"messages, %.2f for each state, with %.1f bytes; %d of them were known; %d processes were lost, and "+
+		"%d states expanded again", len(o.ByPart), o.Partition, each(float64(most*len(o.ByPart))), o.Sent,
+		o.Messages, each(float64(o.Sent)), each(float64(o.SentBytes)), o.Known, o.Lost, o.Again)
+}
+
+// Progress is how far all parts are.
+func (t Totals) Progress() global.Progress {
+	return global.Progress{States: t.States, Expanded: t.States, Transitions: t.Transitions, Depth: t.Depth,
+		Bytes: t.Bytes}
+}

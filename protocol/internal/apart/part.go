@@ -1,0 +1,416 @@
+package apart
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
+)
+
+// Config is what the front and all parts are made from, each in a process of its own.
+type Config struct {
+	// Global is the search, without bounds. Its Stop ends a part whose process has become too
+	// large.
+	Global global.Config
+	Names  Names
+	// Parts is how many there are, Partition what divides states among them.
+	Parts     int
+	Partition Partition
+	// Search is the number of the search among those of the process.
+	Search int
+	// Batch is how many bytes of states are sent together; 0: as many as fit a message.
+	Batch int
+}
+
+// batchBytes is less than what a message may have, since entries of the table come with it.
+const batchBytes = 256 << 10
+
+// part does one part of a search. All that it does follows from the messages that it gets, so
+// another process that gets the same ones becomes the same part.
+type part struct {
+	Config
+	t       Transport
+	own     int
+	process uint64
+	digests *digests
+	share   *global.Share
+	queue   *queue
+	level   int // that is to come
+	told    global.Tally
+	// followers know the tables of other processes.
+	followers map[uint64]*table.Follower
+	// batches are those that were received, by level and process, in their order.
+	batches map[origin][]received
+	// Of those that are sent to each part: the states, how many batches there were in this level,
+	// and how many entries of the table were sent. The last ones are those of the front.
+	out     []batch
+	numbers []int
+	entries []int
+	report  report
+	// isSilent: the level was done by another process before, and nobody waits for it.
+	isSilent bool
+	state    system.State
+	before   system.State
+}
+
+// origin is where batches come from.
+type origin struct {
+	level   int
+	process uint64
+}
+
+// received is a batch that was received.
+type received struct {
+	follower *table.Follower // of the sender
+	states   []byte
+}
+
+// Join does a part until the search ends, and returns what the front has made of it.
+func Join(c Config, t Transport, own int, process uint64) (result []byte, err error) {
+	p := &part{Config: c, t: t, own: own, process: process, digests: newDigests(c.Names, &c.Global.System),
+		followers: map[uint64]*table.Follower{}, batches: map[origin][]received{},
+		out: make([]batch, c.Parts), numbers: make([]int, c.Parts), entries: make([]int, c.Parts+1),
+		queue: newQueue(t, c.Search)}
+	if p.Batch == 0 {
+		p.Batch = batchBytes
+	}
+	for i := range p.out {
+		p.out[i].y = &p.Global.System
+	}
+	defer func() {
+		if p.share != nil {
+			p.share.Release()
+		}
+	}()
+	var next *begin // which waits for batches
+	for {
+		k, data, err := p.queue.next()
+		if err != nil {
+			return nil, err
+		}
+		switch k {
+		case kindEnd:
+			return data, nil
+		case kindAsk:
+			err = p.answer(data)
+		case kindBatch:
+			err = p.keep(data)
+		case kindGo:
+			b := &begin{}
+			if err = read(data, b); err == nil && b.Level == p.level {
+				next = b
+			}
+		}
+		if err == nil && next != nil && p.hasAll(next) {
+			err = p.expand(next)
+			next = nil
+		}
+		if err != nil {
+			// The front ends the search, whatever the others do.
+			p.report = report{Part: own, Process: process, Level: p.level, Error: err.Error()}
+			if err := t.Send(Front, encode(kindReport, c.Search, p.report)); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// keep keeps a batch until its level has ended. The entries of the table are of use in any case:
+// those of later batches follow them.
+func (p *part) keep(data []byte) error {
+	h, entries, states, err := readBatch(data)
+	if err != nil {
+		return err
+	}
+	f := p.followers[h.Process]
+	if f == nil {
+		f = p.Global.Table.NewFollower()
+		p.followers[h.Process] = f
+	}
+	if err := follow(f, entries, h.first, h.last); err != nil || h.Level+1 < p.level {
+		return err
+	}
+	// What comes twice has the same number.
+	o := origin{h.Level, h.Process}
+	if list := p.batches[o]; len(list) == h.Number {
+		p.batches[o] = append(list, received{f, states})
+	}
+	return nil
+}
+
+// hasAll says whether all batches are there that a level begins with.
+func (p *part) hasAll(b *begin) bool {
+	for from, process := range b.Processes {
+		if from != p.own && len(p.batches[origin{b.Level - 1, process}]) < b.Batches[from][p.own] {
+			return false
+		}
+	}
+	return true
+}
+
+// expand does a level. First come the states that others have reached in the level before, which
+// are new or known. Then all own states of the level are expanded. What is sent may be known where
+// it is sent to. It was met here for the first time, so only the one that it belongs to can tell.
+// Levels that another process has done for this part are done silently, for the states alone.
+func (p *part) expand(b *begin) error {
+	if p.share == nil {
+		if err := p.begin(b); err != nil {
+			return err
+		}
+	}
+	p.report = report{Part: p.own, Process: p.process, Level: b.Level}
+	for from, process := range b.Processes {
+		if from == p.own {
+			continue
+		}
+		for _, r := range p.batches[origin{b.Level - 1, process}][:b.Batches[from][p.own]] {
+			if err := p.receive(r); err != nil {
+				return err
+			}
+		}
+	}
+	for o := range p.batches {
+		if o.level < b.Level {
+			delete(p.batches, o)
+		}
+	}
+	p.level = b.Level + 1
+	p.isSilent = p.queue.lastLevel() > b.Level
+	clear(p.numbers)
+	p.report.States = p.share.Begin()
+	if b.OnlyCount {
+		return p.tell(nil)
+	}
+	found, reason, err := p.share.Expand(p.hand)
+	if err != nil {
+		return err
+	}
+	for to := range p.out {
+		if err := p.send(to); err != nil {
+			return err
+		}
+	}
+	p.report.Reason = reason
+	return p.tell(found)
+}
+
+// begin makes the share, when the partition function is known.
+func (p *part) begin(b *begin) (err error) {
+	if p.Partition, err = Parse(b.Partition); err != nil {
+		return err
+	}
+	p.share, err = global.NewShare(p.Global, global.ShareConfig{Digest: p.digests.state, Own: p.own,
+		Owner: func(s *system.State, digest uint64) int {
+			return p.Partition.owner(p.digests, s, digest, p.Parts)
+		}})
+	return err
+}
+
+// errOther is of processes whose handlers do different things.
+var errOther = errors.New("handlers do other things in another process: what they do may depend on nothing " +
+	"but the node and the event, and not on the machine, its files or its environment")
+
+// receive adds the states of a batch.
+func (p *part) receive(r received) error {
+	f, isSame := r.follower, false
+	for u := (&unbatch{reader: reader{in: r.states}, y: &p.Global.System}); ; {
+		ok, err := u.next()
+		if err != nil || !ok {
+			return err
+		}
+		if isSame = isSame && u.isSame; !isSame && u.node > 0 {
+			if err := translate(f, u.y, &p.before, &u.before); err != nil {
+				return err
+			}
+		}
+		if err := translate(f, u.y, &p.state, &u.state); err != nil {
+			return err
+		}
+		isNew, err := p.share.Receive(&p.before, isSame, &p.state, u.node)
+		if err != nil {
+			return err
+		}
+		if isSame = u.node > 0; !isNew {
+			p.report.Known++
+		}
+	}
+}
+
+// follow follows a table, and says what an error means.
+func follow(f *table.Follower, entries []byte, first, last int) error {
+	err := f.Follow(entries, first, last)
+	switch {
+	case errors.Is(err, table.ErrOther):
+		return errOther
+	case errors.Is(err, table.ErrKept):
+		return ErrMessage
+	}
+	return err
+}
+
+// hand puts a state of another part into its batch.
+func (p *part) hand(to int, before, s *system.State, node uint8) error {
+	if p.isSilent {
+		return nil
+	}
+	b := &p.out[to]
+	if b.add(before, s, node); len(b.data) < p.Batch {
+		return nil
+	}
+	return p.send(to)
+}
+
+// send sends a batch, unless it is empty.
+func (p *part) send(to int) error {
+	b := &p.out[to]
+	if b.states == 0 {
+		return nil
+	}
+	h := batchHead{Level: p.report.Level, From: p.own, Number: p.numbers[to], Process: p.process,
+		first: p.entries[to]}
+	entries, last := p.Global.Table.AppendSince(nil, h.first)
+	h.last, p.entries[to] = last, last
+	p.numbers[to]++
+	m := b.message(p.Search, h, entries)
+	p.report.Sent += b.states
+	p.report.SentBytes += int64(len(m))
+	b.reset()
+	return p.t.Send(to, m)
+}
+
+// tell reports the level to the front.
+func (p *part) tell(f *global.Found) (err error) {
+	if p.isSilent {
+		p.told = p.share.Tally()
+		return nil
+	}
+	r := &p.report
+	r.Batches = p.numbers
+	tally := p.share.Tally()
+	r.Transitions, r.Reached, r.Bytes = tally.Transitions-p.told.Transitions, tally.Reached, tally.Bytes
+	p.told = tally
+	if f != nil {
+		r.Found = &found{IsLonger: f.IsLonger, Digest: f.Digest, Property: f.Property, Failure: f.Failure,
+			IsStep: f.IsStep}
+		if r.Found.Locals, err = p.digests.localsOf(f.Locals); err != nil {
+			return err
+		}
+	}
+	r.From = p.entries[p.Parts]
+	r.Entries, r.To = p.Global.Table.AppendSince(nil, r.From)
+	p.entries[p.Parts] = r.To
+	return p.t.Send(Front, encode(kindReport, p.Search, r))
+}
+
+// answer looks for the state before another one. They differ in the local state of one node, or of
+// none if a fault of the network is between them. So most states of the level are passed by, and
+// few are expanded once more. States of others that were met in the level are looked at, too: they
+// are as far from the start, or nearer, and then do not lead there.
+func (p *part) answer(data []byte) error {
+	a := ask{}
+	if err := read(data, &a); err != nil {
+		return err
+	}
+	reply := answer{Part: p.own, Level: a.Level}
+	mayLead := func(locals []table.Local) bool {
+		list, err := p.digests.localsOf(locals)
+		differ := 0
+		for i := range list {
+			if list[i] != a.Locals[i] {
+				differ++
+			}
+		}
+		return err == nil && differ <= 1
+	}
+	digest, locals, ok, err := p.share.Before(a.Level, a.Digest, mayLead)
+	if err == nil && ok {
+		reply.Ok, reply.Digest = true, digest
+		reply.Locals, err = p.digests.localsOf(locals)
+	}
+	if err != nil {
+		return err
+	}
+	return p.t.Send(Front, encode(kindAnswer, p.Search, reply))
+}
+
+// queue has the messages that have come and were not looked at yet. So a process that has to catch
+// up sees how far the others are.
+type queue struct {
+	search int
+	mu     sync.Mutex
+	come   *sync.Cond
+	list   []message
+	level  int // the last one that has begun
+	err    error
+}
+
+// message is one that was read but for what is in it.
+type message struct {
+	kind kind
+	data []byte
+}
+
+func newQueue(t Transport, search int) *queue {
+	q := &queue{search: search, level: -1}
+	q.come = sync.NewCond(&q.mu)
+	go q.fill(t)
+	return q
+}
+
+// fill receives messages until the search has ended.
+func (q *queue) fill(t Transport) {
+	for isOver := false; !isOver; {
+		data, err := t.Receive()
+		var m message
+		search := q.search
+		if err == nil {
+			m.kind, search, m.data, err = decode(data)
+		}
+		if err == nil && search != q.search {
+			continue // of a search before
+		}
+		isOver = err != nil || m.kind == kindEnd
+		q.put(m, err)
+	}
+}
+
+// put adds a message, or an error that ends all.
+func (q *queue) put(m message, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if b := (begin{}); err == nil && m.kind == kindGo && read(m.data, &b) == nil {
+		q.level = max(q.level, b.Level)
+	}
+	if err != nil {
+		q.err = fmt.Errorf("the front of the search is gone: %w", err)
+	} else {
+		q.list = append(q.list, m)
+	}
+	q.come.Signal()
+}
+
+// next waits for a message.
+func (q *queue) next() (kind, []byte, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.list) == 0 && q.err == nil {
+		q.come.Wait()
+	}
+	if len(q.list) == 0 {
+		return 0, nil, q.err
+	}
+	m := q.list[0]
+	q.list[0] = message{}
+	q.list = q.list[1:]
+	return m.kind, m.data, nil
+}
+
+// lastLevel is the last level that has begun somewhere.
+func (q *queue) lastLevel() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.level
+}

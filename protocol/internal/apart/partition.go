@@ -1,0 +1,115 @@
+package apart
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tandem-mc/tandem/protocol/internal/system"
+)
+
+// Partition says which part of a search a state belongs to. That depends on the state only: so
+// whoever reaches it asks the same one whether it is new.
+type Partition struct {
+	// Nodes are those whose local states decide, as bits. Zero: all of the state does.
+	Nodes uint64
+	// isOpen says that the nodes are chosen when the search begins: those that change least.
+	isOpen bool
+}
+
+// errSlices is of functions that do not depend on the state only.
+var errSlices = errors.New("the steps to a state differ from run to run, so slices by depth would not know " +
+	"what is new: take hash, part, or part= with numbers of nodes")
+
+// Parse reads a partition function: hash, part, or part= with numbers of nodes.
+func Parse(text string) (p Partition, err error) {
+	name, nodes, hasNodes := strings.Cut(text, "=")
+	switch {
+	case text == "" || text == "hash":
+		return Partition{}, nil
+	case text == "part":
+		return Partition{isOpen: true}, nil
+	case name == "depth":
+		return p, errSlices
+	case name != "part" || !hasNodes:
+		return p, fmt.Errorf("there is no partition function %q: take hash, part, or part= with numbers of "+
+			"nodes", text)
+	}
+	for _, word := range strings.Split(nodes, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 0 || n >= 64 {
+			return p, fmt.Errorf("%q is no number of a node: those of the model begin with 0", word)
+		}
+		p.Nodes |= 1 << n
+	}
+	return p, nil
+}
+
+// String is what Parse reads. The front tells the parts by it which nodes it has chosen, and people
+// see it in the result.
+func (p Partition) String() string {
+	switch {
+	case p.isOpen:
+		return "part"
+	case p.Nodes == 0:
+		return "hash"
+	}
+	var list []string
+	for rest := p.Nodes; rest != 0; rest &= rest - 1 {
+		list = append(list, strconv.Itoa(bits.TrailingZeros64(rest)))
+	}
+	return "part=" + strings.Join(list, ",")
+}
+
+// owner is the part of a state with a digest.
+func (p Partition) owner(d *digests, s *system.State, digest uint64, parts int) int {
+	if p.Nodes != 0 {
+		digest = 0
+		for rest := p.Nodes; rest != 0; rest &= rest - 1 {
+			node := bits.TrailingZeros64(rest)
+			// They were asked for with the digest of the state.
+			digest += d.locals[node][s.Locals[node]]
+		}
+		digest = mix(digest)
+	}
+	high, _ := bits.Mul64(digest, uint64(parts))
+	return int(high)
+}
+
+// spare is how many combinations there are to be for each part, so that parts are about as large.
+const spare = 24
+
+// choose is the function by the nodes that change least. Changes say how often each one does, and
+// locals how many local states it has. So many nodes are taken that there are enough combinations.
+func (p Partition) choose(changes, locals []int, parts int) Partition {
+	if !p.isOpen {
+		return p
+	}
+	nodes := make([]int, len(changes))
+	for i := range nodes {
+		nodes[i] = i
+	}
+	slices.SortStableFunc(nodes, func(a, b int) int { return cmp.Compare(changes[a], changes[b]) })
+	p.isOpen = false
+	for combinations := 1; len(nodes) > 0 && combinations < spare*parts; nodes = nodes[1:] {
+		// One that never changes divides nothing.
+		if locals[nodes[0]] > 1 {
+			combinations *= locals[nodes[0]]
+			p.Nodes |= 1 << nodes[0]
+		}
+	}
+	return p
+}
+
+// check refuses nodes that the model does not have.
+func (p Partition) check(nodes int) error {
+	if bits.Len64(p.Nodes) > nodes {
+		return fmt.Errorf("the partition function %v names a node that is not there: the last one is %d", p,
+			nodes-1)
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package apart
+
+import (
+	"os"
+	"sync"
+
+	"github.com/tandem-mc/tandem/protocol/session"
+)
+
+// remote has messages go to the process that has started this one, which brings them to others.
+type remote struct{ conn *session.Conn }
+
+func (r remote) Send(to int, message []byte) error {
+	return r.conn.WriteFrame(session.Frame{Op: session.Send, To: to, Data: message})
+}
+
+func (r remote) Receive() ([]byte, error) { return r.conn.Message() }
+
+func (r remote) Start(part int, process uint64) error {
+	return r.conn.WriteFrame(session.Frame{Op: session.Start, To: part, Process: process})
+}
+
+func (r remote) Forget() error { return r.conn.WriteFrame(session.Frame{Op: session.Forget}) }
+
+// Environment returns what this process has to do with others, as its environment says; nil: it
+// searches by itself. All searches of the process have the same session.
+var Environment = sync.OnceValues(func() (*Session, error) {
+	path := os.Getenv(session.Environment)
+	if path == "" {
+		return nil, nil
+	}
+	conn, h, err := session.Dial(path)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Parse(h.Partition)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{Transport: remote{conn}, IsFront: h.Front, Own: h.Own, Process: h.Process, Parts: h.Parts,
+		Partition: p, Last: h.Last}, nil
+})

@@ -1,0 +1,86 @@
+// Package apart has several processes search the global states of one model together, breadth
+// first. The result is that of a search by one: the same states, transitions and depth, and a
+// shortest run to a violation. It does not depend on how many processes there are, nor on what
+// divides states among them, nor on processes that are lost on the way.
+//
+// # Parts
+//
+// A partition function says to which part a state belongs. A part is a process with an exact set of
+// its own states. It expands those, and sends the others that it reaches to the parts that they
+// belong to, in batches. It remembers what it has sent, so each state is sent at most once by each
+// part. There are no other shared data: who asks whether a state is new is the one who knows.
+//
+// # Numbers
+//
+// States consist of numbers of local states and messages, and each process gives its own. So the
+// entries of the sender's table come with its batches. The receiver makes the same entries in its
+// own table, by running the same handlers, and then knows what the numbers stand for. Nothing rests
+// on hashes: they only say to whom a state belongs. They are made of texts, which are the same in
+// all processes. Two states with the same text belong to the same part, and stay two states.
+//
+// The functions are those of StEAM (Edelkamp, Jabbar, Sulewski: "Distributed Verification of
+// Multi-threaded C++ Programs", PDMC 2007) that depend on the state only: the hash of all of it, or
+// of some nodes. With slices by depth or estimate a state would have several owners, or few states
+// one, while all are at the same level.
+//
+// # Levels
+//
+// The front leads, and has no states. It has all parts do one level after the other. A part that
+// has expanded its states of a level says how many batches it has sent to each of the others. With
+// the next level, the front tells these numbers to all. A part begins the level when it has got so
+// many. So nothing is under way when the last level turns out to be empty.
+//
+// # What may be lost
+//
+// All that a part does follows from the messages that it gets, and these are kept until the search
+// ends. So a process that is lost is replaced by another one, which gets the same messages from the
+// beginning, and does the same. It need not send what was sent before: the front has gone on since.
+// Batches carry the number of the process, and the front says whose count, so those of a process
+// that was lost in the middle of a level are no harm, and neither is a message that comes twice.
+// The front adds up, and tells its sums with each level. So another front can go on.
+//
+// # The run to a violation
+//
+// A level in which a violation is met is done to its end, and the least violation is taken, in an
+// order of what it is. Then the front asks level by level, back to the start, for a state that
+// leads to the last one. Again it takes the least one. It goes along this run by itself in the end,
+// with a table that has met nothing else.
+package apart
+
+import "sync"
+
+// Session is what one process has to do with searches that several processes do together. It is the
+// front, or a part. All of them run the same program, and come to the same searches one after the
+// other.
+type Session struct {
+	Transport Transport
+	IsFront   bool
+	// Own is the number of the part, Process that of the process.
+	Own       int
+	Process   uint64
+	Parts     int
+	Partition Partition
+	// Last is what another front has sent last of levels; nil: there was none.
+	Last []byte
+	// Batch is how many bytes of states are sent together; 0: as many as fit a message.
+	Batch int
+
+	mu       sync.Mutex
+	searches int
+}
+
+// Next counts a search.
+func (s *Session) Next() (search int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.searches++
+	return s.searches
+}
+
+// LastOf is Last, if it is of a search.
+func (s *Session) LastOf(search int) []byte {
+	if _, n, _, err := decode(s.Last); err == nil && n == search {
+		return s.Last
+	}
+	return nil
+}

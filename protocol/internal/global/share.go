@@ -1,0 +1,365 @@
+package global
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
+)
+
+// Share is the part of a search breadth first that one process does. Of each level it expands only
+// the states that are its own; those of others it hands on when it reaches them, once each. It
+// remembers those as well, so that it need not hand them on again. What others have reached of its
+// own states is received before the next level begins.
+//
+// How states are kept is that of a search alone: vectors where they fit, else bytes, and wider ones
+// as soon as they do not fit any more. A share has one arena, in which own states and others lie in
+// the order in which they were met. So a level is a range of places, and a list of the own ones in
+// it. A state of another share lies there only to be found again, and is never expanded.
+//
+// All shares together visit the states of a search by one, at the same depth, and count the same
+// transitions. Steps that commute are left out as in such a search: a state that is handed on comes
+// with the state and the node that have led to it.
+type Share struct {
+	*search
+	w      *worker
+	x      expands
+	config ShareConfig
+	// level has the own states that are expanded now, next those of the next level. Packed has the
+	// states that states of others were reached from, of both.
+	level, next        []member
+	packed, nextPacked []byte
+	lastPacked         int // where the last one lies in nextPacked, plus one; 0: it is not there
+	state, before      system.State
+	scratch            []byte
+	found              *Found
+	hasBegun           bool
+}
+
+// ShareConfig says which states are whose.
+type ShareConfig struct {
+	// Digest is a number of a state that is the same in all processes. Different states may have
+	// the same, but rarely.
+	Digest func(*system.State) (uint64, error)
+	// Owner is whose a state is, Own who this process is.
+	Owner func(*system.State, uint64) int
+	Own   int
+}
+
+// member is an own state. Before is the place in packed, plus one, of what it was reached from, if
+// that is not in the form; else zero.
+type member struct {
+	at     space.Ref
+	before int
+}
+
+// Found is a violation. Of several that are met in a level, the least one is kept, in an order that
+// depends neither on numbers nor on who meets it.
+type Found struct {
+	// IsLonger says that the run ends one step behind the level that is expanded.
+	IsLonger bool
+	// Digest is that of the last state of the run, or of the one before a step that fails.
+	Digest uint64
+	// Locals are the numbers of its local states.
+	Locals   []table.Local
+	Property int
+	Failure  string
+	IsStep   bool // the step that fails is behind that state
+}
+
+// Compare is the order of violations.
+func (f *Found) Compare(other *Found) int {
+	order := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(order(f.IsLonger)-order(other.IsLonger), cmp.Compare(f.Digest, other.Digest),
+		order(f.IsStep)-order(other.IsStep), cmp.Compare(f.Property, other.Property),
+		cmp.Compare(f.Failure, other.Failure))
+}
+
+// NewShare begins with the own states among those in which a run may begin.
+func NewShare(c Config, s ShareConfig) (*Share, error) {
+	c.Workers = 1
+	h := &Share{search: &search{Config: &c}, config: s}
+	w, err := h.begin(nil)
+	for isNarrow(err) {
+		w, err = h.begin(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	h.setWorker(w)
+	h.levelStart, h.levelEnd = []uint64{0}, []uint64{0}
+	return h, h.handOn(nil)
+}
+
+// FailsAtStart searches no further than the start. The result is nil if nothing is violated there.
+func FailsAtStart(c Config) (*Result, error) {
+	s := &search{Config: &c}
+	w, err := s.begin(nil)
+	for isNarrow(err) {
+		w, err = s.begin(err)
+	}
+	defer release(s.form)
+	if err == nil {
+		return nil, nil
+	}
+	return s.result(w, err)
+}
+
+// setWorker has a worker expand states.
+func (h *Share) setWorker(w *worker) {
+	h.w, w.collect = w, h.collect
+	h.x = h.form.newExpands(w)
+}
+
+// Release gives the memory back.
+func (h *Share) Release() { release(h.form) }
+
+// Begin begins the next level, and says how many own states it has.
+func (h *Share) Begin() int {
+	if h.hasBegun {
+		h.search.before = append(h.search.before, slices.Clone(h.levelEnd))
+		h.depth++
+	}
+	h.hasBegun = true
+	h.levelStart[0], h.levelEnd[0] = h.levelEnd[0], h.form.End(0)
+	h.level, h.next = h.next, h.level[:0]
+	h.packed, h.nextPacked = h.nextPacked, h.packed[:0]
+	h.found, h.lastPacked = nil, 0
+	return len(h.level)
+}
+
+// Tally is what was counted so far, in all levels.
+type Tally struct {
+	Transitions int64
+	Reached     uint64
+	Bytes       int64
+}
+
+// Tally is what this share has counted.
+func (h *Share) Tally() Tally {
+	_, bytes := h.form.Size()
+	return Tally{h.transitions.Load(), h.search.reached.Load(), bytes}
+}
+
+// Expand expands the level, and hands on states of others: with the one that they were reached
+// from, and the node that has led there, plus one. That node is zero if nobody needs to know. What
+// is handed on may be kept only until the call returns. A reason says why the search ended; then
+// nothing was handed on. The violation is nil if none was met.
+func (h *Share) Expand(hand Hand) (found *Found, reason string, err error) {
+	for {
+		h.boundary = boundary{h.transitions.Load(), h.expandings.Load(), h.search.reached.Load()}
+		err = h.expandAll()
+		if !isNarrow(err) {
+			break
+		}
+		h.beginAgain()
+		if err := h.widen(err); err != nil {
+			return nil, "", err
+		}
+	}
+	if errors.Is(err, errEnded) && h.err == nil {
+		return nil, h.reason, nil
+	}
+	if err = cmp.Or(h.err, err); err != nil {
+		return nil, "", err
+	}
+	err = h.handOn(hand)
+	return h.found, "", err
+}
+
+// Hand takes a state that is another one's.
+type Hand func(to int, before, state *system.State, node uint8) error
+
+// expandAll expands all states of the level.
+func (h *Share) expandAll() error {
+	last := 0
+	for _, m := range h.level {
+		var before *system.State
+		if m.before > 0 {
+			if m.before != last {
+				size, from := binary.Uvarint(h.packed[m.before-1:])
+				h.Unpack(&h.before, h.packed[m.before-1+from:][:size])
+				last = m.before
+			}
+			before = &h.before
+		}
+		if err := h.x.expandShared(m.at, before); err != nil {
+			return err
+		}
+	}
+	err := h.x.settle()
+	if err == nil {
+		h.w.flush()
+	}
+	return err
+}
+
+// handOn looks through all that was reached last: by then each state is there once, whichever steps
+// have led to it. What is another one's is handed on. What was reached from the same state lies
+// side by side, so that state is looked up once.
+func (h *Share) handOn(hand Hand) error {
+	last := space.None
+	for at := range h.form.each(0, h.levelEnd[0], h.form.End(0)) {
+		h.form.look(at, &h.state)
+		digest, err := h.config.Digest(&h.state)
+		if err != nil {
+			return err
+		}
+		to := h.config.Owner(&h.state, digest)
+		if to == h.config.Own {
+			h.next = append(h.next, member{at: at})
+			continue
+		}
+		if hand == nil {
+			continue
+		}
+		node := h.form.origin(at)
+		if parent := h.form.Parent(at); node > 0 && parent != last {
+			h.form.look(parent, &h.before)
+			last = parent
+		}
+		if err := hand(to, &h.before, &h.state, node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Receive adds an own state that another one has reached from a state by a step of a node, which is
+// zero if that is not known. It says whether the state is new. The state before is the same as in
+// the last call if isSame.
+func (h *Share) Receive(before *system.State, isSame bool, state *system.State, node uint8) (isNew bool,
+	err error) {
+	at, isNew, err := h.form.addFrom(state, space.None, node)
+	for isNarrow(err) {
+		if err := h.widen(err); err != nil {
+			return false, err
+		}
+		at, isNew, err = h.form.addFrom(state, space.None, node)
+	}
+	if !isSame {
+		h.lastPacked = 0
+	}
+	if err != nil || !isNew {
+		return false, err
+	}
+	if node > 0 && h.lastPacked == 0 {
+		h.lastPacked = len(h.nextPacked) + 1
+		h.scratch = h.Pack(h.scratch[:0], before)
+		h.nextPacked = binary.AppendUvarint(h.nextPacked, uint64(len(h.scratch)))
+		h.nextPacked = append(h.nextPacked, h.scratch...)
+	}
+	m := member{at: at}
+	if node > 0 {
+		m.before = h.lastPacked
+	}
+	h.next = append(h.next, m)
+	return true, nil
+}
+
+// widen takes all states to a form that is wide enough. What was packed does not depend on the
+// form, and stays. The numbers of states do, and so does what the worker has seen of them.
+func (h *Share) widen(reason error) error {
+	c, err := convert(h.search, reason)
+	if err != nil {
+		return err
+	}
+	for _, list := range [][]member{h.level, h.next} {
+		for i := range list {
+			list[i].at = c.now(list[i].at)
+		}
+	}
+	c.release()
+	h.setWorker(h.newWorker(0))
+	return nil
+}
+
+// collect keeps the least violation of the level.
+func (h *Share) collect(f *finding) error {
+	found := &Found{IsLonger: f.isLonger, Property: f.Property, Failure: f.Failure, IsStep: f.step != nil}
+	h.form.look(f.at, &h.state)
+	var err error
+	if found.Digest, err = h.config.Digest(&h.state); err != nil {
+		return err
+	}
+	if h.found == nil || found.Compare(h.found) < 0 {
+		found.Locals = slices.Clone(h.state.Locals)
+		h.found = found
+	}
+	return nil
+}
+
+// Before returns the least digest of the states of a level that lead in one step to a state with a
+// digest, and their local states; false if there is none. Such a state differs from the other one
+// in the local state of one node at most, which mayLead looks at.
+func (h *Share) Before(level int, target uint64, mayLead func([]table.Local) bool) (digest uint64,
+	locals []table.Local, ok bool, err error) {
+	from, ends := uint64(0), append(slices.Clone(h.search.before), h.levelEnd)
+	if level >= len(ends) {
+		return 0, nil, false, nil
+	}
+	if level > 0 {
+		from = ends[level-1][0]
+	}
+	w := h.newWorker(0)
+	for at := range h.form.each(0, from, ends[level][0]) {
+		h.form.look(at, &w.Cur)
+		if !mayLead(w.Cur.Locals) {
+			continue
+		}
+		own, err := h.config.Digest(&w.Cur)
+		if err != nil {
+			return 0, nil, false, err
+		}
+		if ok && own >= digest {
+			continue
+		}
+		err = w.Expand(func(step system.Step) error {
+			if step.Outcome != nil && step.Outcome.Failure != "" {
+				return nil
+			}
+			next, err := h.config.Digest(&w.Next)
+			if err == nil && next == target {
+				err = errEnded
+			}
+			return err
+		})
+		if errors.Is(err, errEnded) {
+			digest, ok, locals, err = own, true, slices.Clone(w.Cur.Locals), nil
+		}
+		if err != nil {
+			return 0, nil, false, err
+		}
+	}
+	return digest, locals, ok, nil
+}
+
+// Changes says how often each node has another local state than in the state before, among the
+// states so far, and how many local states it has.
+func (h *Share) Changes() (changes, locals []int) {
+	changes = make([]int, h.Nodes)
+	for at := range h.form.each(0, 0, h.form.End(0)) {
+		parent := h.form.Parent(at)
+		if parent == space.None {
+			continue
+		}
+		h.form.look(parent, &h.before)
+		h.form.look(at, &h.state)
+		for node, l := range h.state.Locals {
+			if l != h.before.Locals[node] {
+				changes[node]++
+			}
+		}
+	}
+	locals, _ = h.Table.Numbers()
+	return changes, locals
+}

@@ -1,0 +1,172 @@
+// Package session connects a process that checks a model with the one that has started it, if
+// several processes check the model together. It is for whoever starts such processes: tandem
+// protocol and tandem worker do. Programs and tests that check models need nothing of it.
+//
+// The process finds a socket in its environment. What comes over it first is a Hello, which says
+// what the process is. Then frames go both ways: what the process sends to others, and what others
+// have sent to it. What is in them is known to package protocol only.
+package session
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// Environment is the variable with the path of the socket.
+const Environment = "TANDEM_PROTOCOL_SESSION"
+
+// Hello says what a process is.
+type Hello struct {
+	// Front: it leads the search. Else it is part Own, and Process is its number.
+	Front   bool
+	Own     int
+	Process uint64
+	// Parts is how many there are, Partition the function that divides states among them.
+	Parts     int
+	Partition string
+	// Last is what another front has sent last of levels; nil: there was none.
+	Last []byte
+}
+
+// Addresses that are no parts.
+const (
+	Front = -1
+	All   = -2
+	// Levels are all parts. Of what was sent there, another front that goes on needs the last.
+	Levels = -3
+)
+
+// Op is what a process wants.
+type Op byte
+
+// The operations.
+const (
+	Send   Op = iota // a message
+	Start            // another process is to become a part
+	Forget           // all messages to parts up to here
+)
+
+// Frame is what a process sends to the one that has started it.
+type Frame struct {
+	Op      Op
+	To      int
+	Process uint64 // of Start
+	Data    []byte // of Send
+}
+
+// maxFrame bounds the bytes of a frame.
+const maxFrame = 1 << 30
+
+// errFrame is of bytes that are no frame.
+var errFrame = errors.New("something else than a frame came from the other process")
+
+// Conn is one end of the connection. One goroutine may read, and several may write.
+type Conn struct {
+	conn net.Conn
+	in   *bufio.Reader
+	mu   sync.Mutex
+	out  []byte
+}
+
+// NewConn has a connection for frames.
+func NewConn(c net.Conn) *Conn {
+	const buffer = 1 << 18
+	return &Conn{conn: c, in: bufio.NewReaderSize(c, buffer)}
+}
+
+// Dial connects to the process that has started this one, and says what this one is.
+func Dial(path string) (*Conn, *Hello, error) {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to the process that has started this one: %w; unset %s to "+
+			"check a model alone", err, Environment)
+	}
+	c := NewConn(conn)
+	data, err := c.Message()
+	h := &Hello{}
+	if err == nil {
+		err = json.Unmarshal(data, h)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("what this process is to do: %w", err), conn.Close())
+	}
+	return c, h, nil
+}
+
+// Greet says to a process what it is.
+func (c *Conn) Greet(h *Hello) error {
+	data, err := json.Marshal(h)
+	if err == nil {
+		err = c.WriteMessage(data)
+	}
+	return err
+}
+
+// Close ends the connection. Whoever reads gets an error.
+func (c *Conn) Close() error { return c.conn.Close() }
+
+// WriteMessage writes what somebody else has sent to the process.
+func (c *Conn) WriteMessage(data []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = append(binary.LittleEndian.AppendUint32(c.out[:0], uint32(len(data))), data...)
+	_, err := c.conn.Write(c.out)
+	return err
+}
+
+// Message reads what somebody else has sent to the process.
+func (c *Conn) Message() ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
+		return nil, err
+	}
+	return c.bytes(binary.LittleEndian.Uint32(head[:]))
+}
+
+// bytes reads so many bytes.
+func (c *Conn) bytes(n uint32) ([]byte, error) {
+	if n > maxFrame {
+		return nil, errFrame
+	}
+	data := make([]byte, n)
+	_, err := io.ReadFull(c.in, data)
+	return data, err
+}
+
+// headSize is that of the head of a frame: what it is, to whom, the process, and how many bytes
+// follow.
+const headSize = 1 + 4 + 8 + 4
+
+// WriteFrame writes what the process wants.
+func (c *Conn) WriteFrame(f Frame) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = append(c.out[:0], byte(f.Op))
+	c.out = binary.LittleEndian.AppendUint32(c.out, uint32(int32(f.To)))
+	c.out = binary.LittleEndian.AppendUint64(c.out, f.Process)
+	c.out = binary.LittleEndian.AppendUint32(c.out, uint32(len(f.Data)))
+	c.out = append(c.out, f.Data...)
+	_, err := c.conn.Write(c.out)
+	return err
+}
+
+// Frame reads what the process wants.
+func (c *Conn) Frame() (f Frame, err error) {
+	var head [headSize]byte
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
+		return f, err
+	}
+	f.Op, f.To = Op(head[0]), int(int32(binary.LittleEndian.Uint32(head[1:])))
+	f.Process = binary.LittleEndian.Uint64(head[5:])
+	if f.Op > Forget {
+		return f, errFrame
+	}
+	f.Data, err = c.bytes(binary.LittleEndian.Uint32(head[13:]))
+	return f, err
+}
