@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"slices"
 	"strings"
-	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/attached"
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/nodes"
+	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -23,8 +25,9 @@ type Debugged struct {
 	// Record is how many records the log has where the step begins that was asked for; Step says
 	// which one that is. The step that was asked for may be one of time, which no goroutine makes.
 	Record int
-	Step   string          // in words; empty: none was asked for
-	Parted *report.Parting // where the program as it is now leaves the recording; nil: nowhere
+	Step   string // in words; empty: none was asked for
+	// Changed says where the program as it is now leaves the recording; empty: nowhere.
+	Changed string
 }
 
 // Functions of the runtime at which a debugger stops: at the end of an execution, such as a
@@ -57,29 +60,53 @@ func Debug(ctx context.Context, rec *report.Recording, dir string, step int,
 	if err := r.rehearse(&schedule, step, &d); err != nil {
 		return err
 	}
-	// It is stopped for as long as somebody thinks.
-	const forEver = 365 * 24 * time.Hour
 	p := there.Program
-	worker, err := sut.Start(program, sut.Options{Args: p.Args, Env: p.Env, Dir: p.Directory,
-		Environment: p.World, HangTimeout: forEver})
+	return attached.Run(program, sut.Options{Args: p.Args, Env: p.Env, Dir: p.Directory,
+		Environment: p.World}, d.given(use), func(w *sut.Worker) {
+		_, _ = w.Run(schedule, executor.Recorded(p.Peers, r.exchanges))
+	})
+}
+
+// given is use, with the process that it is about.
+func (d *Debugged) given(use func(Debugged) error) func(int) error {
+	return func(pid int) error {
+		d.Pid = pid
+		return use(*d)
+	}
+}
+
+// DebugNode is Debug of one node of a recording, by its name. The other nodes do not run: what they
+// do to this one is recorded. If it has crashed, it is debugged from the last restart on. An empty
+// name is the node with the violation.
+func DebugNode(ctx context.Context, rec *report.NodesRecording, dir, name string, step int,
+	use func(Debugged) error) error {
+	node := rec.Violated - 1
+	if name != "" {
+		node = slices.IndexFunc(rec.Nodes, func(n report.NodeRecording) bool { return n.Name == name })
+	}
+	if node < 0 {
+		return fmt.Errorf("there is no node %s in this counterexample: give one of %s", name,
+			strings.Join(rec.Names(), ", "))
+	}
+	there := *rec
+	there.Nodes = slices.Clone(rec.Nodes)
+	n := &there.Nodes[node]
+	n.Directory = moved(n.Directory, rec.Directory, dir)
+	program, clean, err := scratch.Build(ctx, nodeBuild(n, dir, true))
+	if err != nil {
+		return fmt.Errorf("node %s: %w", n.Name, err)
+	}
+	defer clean()
+	r, closeAll, err := nodes.Rehearse(ctx, program, &there, node)
 	if err != nil {
 		return err
 	}
-	d.Pid = worker.Pid()
-	over, ran := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ran)
-		if awaitTracer(d.Pid, over) {
-			// What becomes of it is for the debugger to see. There its end is that of the process.
-			_, _ = worker.Run(schedule, executor.Recorded(p.Peers, r.exchanges))
-			worker.Interrupt()
-		}
-	}()
-	err = use(d)
-	close(over)
-	worker.Interrupt()
-	<-ran
-	return errors.Join(err, worker.Close())
+	defer closeAll()
+	d := Debugged{Executable: program.Path, Changed: r.Parted}
+	if err := d.find(program, r.Log, nil, step); err != nil {
+		return fmt.Errorf("node %s: %w", n.Name, err)
+	}
+	return attached.Run(program, r.Options, d.given(use), func(w *sut.Worker) { _, _ = r.Again(w) })
 }
 
 // rehearse runs the schedule once without a debugger, to see where it goes. If it cannot be
@@ -92,7 +119,9 @@ func (r *replaying) rehearse(schedule *sut.Schedule, step int, d *Debugged) (err
 	// If the peers would be asked for something else, the session ends there, too.
 	answers := executor.Recorded(r.recording.Program.Peers, r.exchanges)
 	log, err := r.worker.Run(*schedule, answers)
-	d.Parted = narrate.Parted(r.program, r.recording, log, err)
+	if parted := narrate.Parted(r.program, r.recording, log, err); parted != nil {
+		d.Changed = parted.String()
+	}
 	if log == nil {
 		return err
 	}
@@ -106,40 +135,24 @@ func (r *replaying) rehearse(schedule *sut.Schedule, step int, d *Debugged) (err
 			kept = executor.Keep(followed)
 		}
 	}
+	return d.find(r.program, &kept.Log, driver.NewRecorded(r.exchanges).Given(), step)
+}
+
+// find finds the step that is asked for, in an execution and what its peers were given; 0: none is.
+func (d *Debugged) find(program *sut.Program, log *sut.Log, given []driver.Exchange,
+	step int) error {
 	if step == 0 {
 		return nil
 	}
 	// Nothing is asked to be noted beside what happens, so there is a record for each event.
-	shown := narrate.Counterexample(r.program, &kept.Log, driver.NewRecorded(r.exchanges).Given(), nil)
+	shown := narrate.Counterexample(program, log, given, nil)
 	if step < 1 || step > len(shown.Steps) {
 		return fmt.Errorf("step %d: the execution has steps 1 to %d: give one of "+
 			"them", step, len(shown.Steps))
 	}
 	var ok bool
-	if d.Record, d.Step, ok = narrate.StepFrom(r.program, &kept.Log, step); !ok {
+	if d.Record, d.Step, ok = narrate.StepFrom(program, log, step); !ok {
 		return fmt.Errorf("step %d: no goroutine makes it or one after it: give an earlier one", step)
 	}
 	return nil
-}
-
-// awaitTracer waits until a debugger is attached to a process, and reports whether one is. It stops
-// waiting when over is closed. The kernel tells nobody of it, so it has to be looked for.
-func awaitTracer(pid int, over <-chan struct{}) bool {
-	look := time.NewTicker(10 * time.Millisecond)
-	defer look.Stop()
-	for {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-		if err != nil {
-			return false
-		}
-		_, rest, _ := strings.Cut(string(status), "\nTracerPid:\t")
-		if tracer, _, _ := strings.Cut(rest, "\n"); tracer != "0" && tracer != "" {
-			return true
-		}
-		select {
-		case <-over:
-			return false
-		case <-look.C:
-		}
-	}
 }

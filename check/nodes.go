@@ -376,8 +376,7 @@ func ReplayNodes(ctx context.Context, rec *report.NodesRecording, dir string, ti
 	var programs []*sut.Program
 	for i := range there.Nodes {
 		n := &there.Nodes[i]
-		o := sut.BuildOptions{Dir: dir, Package: n.Package, PreemptIn: n.Preemptible, Races: n.Races,
-			Tags: n.Tags}
+		o := nodeBuild(n, dir, false)
 		// All of a build that may differ between nodes.
 		key := fmt.Sprintf("%q", []any{o.Package, o.PreemptIn, o.Races, o.Tags})
 		if built[key] == nil {
@@ -410,6 +409,13 @@ func ReplayNodes(ctx context.Context, rec *report.NodesRecording, dir string, ti
 		r.Result.add(again.Violation)
 	}
 	return r, nil
+}
+
+// nodeBuild is how the program of a recorded node is built. One that is to be debugged takes the
+// same steps.
+func nodeBuild(n *report.NodeRecording, dir string, debugged bool) sut.BuildOptions {
+	return sut.BuildOptions{Dir: dir, Package: n.Package, PreemptIn: n.Preemptible, Races: n.Races,
+		Tags: n.Tags, Debugged: debugged}
 }
 
 // moved is where a directory is when another one, from which it is seen, is somewhere else now.

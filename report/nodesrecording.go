@@ -189,6 +189,14 @@ func LoadAny(path string) (one *Recording, several *NodesRecording, err error) {
 	return one, several, nil
 }
 
+// Names are those of its nodes.
+func (r *NodesRecording) Names() (list []string) {
+	for i := range r.Nodes {
+		list = append(list, r.Nodes[i].Name)
+	}
+	return list
+}
+
 // SameNodes reports whether two recordings are of the same programs, seen from the same directory,
 // built with the same tags and run in the same way.
 func (r *NodesRecording) SameNodes(other *NodesRecording) bool {

@@ -42,11 +42,17 @@ func main() {
 // beside tandem, where it is looked for first. Later tests find it built.
 func debugged(t *testing.T) (dir string, run func(args ...string) *exec.Cmd) {
 	t.Helper()
-	dir = t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod": "module example.com/debugged\n\ngo 1.25\n", "main.go": debuggedProgram,
+	return debuggedFiles(t, map[string]string{"main.go": debuggedProgram,
 		"debug.txt": "break main.go:13\ncontinue\ngoroutines\nlocals\nstack\ncontinue\nstack\ncontinue\n",
-	} {
+	})
+}
+
+// debuggedFiles is debugged with other files of a module. What they are checked for is in race.cx.
+func debuggedFiles(t *testing.T, files map[string]string) (dir string, run func(args ...string) *exec.Cmd) {
+	t.Helper()
+	dir = t.TempDir()
+	files["go.mod"] = "module example.com/debugged\n\ngo 1.25\n"
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -173,6 +179,91 @@ func TestDebugForEditors(t *testing.T) {
 	io.Copy(io.Discard, lines)
 	if err := c.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// debuggedNodes are a server that adds in two steps, and two clients. The server panics in line 22.
+const debuggedNodes = `package main
+
+import (
+	"net"
+	"os"
+	"sync"
+)
+
+func main() {
+	if len(os.Args) == 1 {
+		if c, err := net.Dial("tcp", "127.0.0.1:7801"); err == nil {
+			c.Write([]byte("x"))
+		}
+		return
+	}
+	l, _ := net.Listen("tcp", "127.0.0.1:7801")
+	seen, both := 0, sync.WaitGroup{}
+	both.Go(func() { receive(l, &seen) })
+	both.Go(func() { receive(l, &seen) })
+	both.Wait()
+	if seen == 1 {
+		panic("one is lost")
+	}
+}
+
+var mutex sync.Mutex
+
+func receive(l net.Listener, seen *int) {
+	c, _ := l.Accept()
+	c.Read(make([]byte, 1))
+	mutex.Lock()
+	next := *seen + 1
+	mutex.Unlock()
+	mutex.Lock()
+	*seen = next
+	mutex.Unlock()
+}
+`
+
+// TestDebugNode: of several nodes, the one with the violation is debugged, or the one that is
+// named. The others do not run. Stops are at breakpoints, and at steps as the node counts them.
+func TestDebugNode(t *testing.T) {
+	_, run := debuggedFiles(t, map[string]string{"main.go": debuggedNodes,
+		"tandem.yaml": "nodes:\n" +
+			"  - {name: server, package: ., args: [server], listen: \"127.0.0.1:7801\"}\n" +
+			"  - {name: one, package: .}\n  - {name: two, package: .}\n",
+		"server.txt": "continue\nstack\ncontinue\ncontinue\n",
+		"step.txt":   "continue\nclear step\ncontinue\ncontinue\ncontinue\n",
+		"two.txt":    "break main.go:12\ncontinue\nprint err\ncontinue\ncontinue\n",
+	})
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"--init", "server.txt"}, []string{"main.go:22", "one is lost", "[violation]",
+			"has exited"}},
+		{[]string{"--init", "step.txt", "--step", "9"}, []string{"continue stops before step 9: ",
+			"[step] runtime.tandemBeginTransition"}},
+		{[]string{"--node", "two", "--init", "two.txt"}, []string{"main.main() ./main.go:12", "error nil",
+			"has exited"}},
+	} {
+		out, err := run(append([]string{"debug", "race.cx"}, c.args...)...).CombinedOutput()
+		for _, want := range c.want {
+			if err != nil || !strings.Contains(string(out), want) {
+				t.Errorf("%q: %v, and no %q in:\n%s", c.args, err, want, out)
+			}
+		}
+	}
+	// What cannot be debugged is refused, before a debugger is there.
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--node", "three"},
+			"there is no node three in this counterexample: give one of server, one, two"},
+		{[]string{"--node", "two", "--step", "1000"}, "node two: step 1000: the execution has steps 1 to "},
+	} {
+		out, err := run(append([]string{"debug", "race.cx"}, c.args...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%q: %v\n%s", c.args, err, out)
+		}
 	}
 }
 

@@ -165,18 +165,3 @@ func writePage(path string, shown *report.Counterexample) error {
 	}
 	return errors.Join(html.Write(file, shown), file.Close())
 }
-
-// loadRecording reads a counterexample of one program, for commands that know no others: those who
-// look into a process have to name one. It says where that is built: see report.AnyRecording.
-func loadRecording(what, dir string) (r *report.Recording, where string, err error) {
-	recording, err := report.Read(what)
-	if err == nil && recording.Several != nil {
-		err = fmt.Errorf("%s is of several programs: run all of them again by tandem replay",
-			report.Line(what))
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	where, err = recording.Directory(what, dir)
-	return recording.One, where, err
-}

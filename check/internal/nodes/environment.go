@@ -195,12 +195,17 @@ func (n *environment) handOn() {
 		n.baton.Pass()
 		return
 	}
+	n.baton.Drop(n.parting())
+}
+
+// parting is what the node has done that is not recorded.
+func (n *environment) parting() baton.Parting {
 	recorded := "does no more"
 	if n.deviation < len(n.script) {
 		recorded = told.Words(n.net, &n.script[n.deviation])
 	}
-	n.baton.Drop(baton.Parting{Node: n.net.Names[n.node], Event: n.deviation + 1, Recorded: recorded,
-		Now: told.Words(n.net, &n.made[n.deviation])})
+	return baton.Parting{Node: n.net.Names[n.node], Event: n.deviation + 1, Recorded: recorded,
+		Now: told.Words(n.net, &n.made[n.deviation])}
 }
 
 // give notes what the node sends. The kind is a part of what is hashed, so that an end of the

@@ -77,8 +77,8 @@ func inThese(changed []string) string {
 	return "; since then changed: node " + strings.Join(changed, ", node ")
 }
 
-// newReplay starts a worker for each node, in the surroundings that were recorded. They are to be
-// closed also after an error. A context that ends interrupts them.
+// newReplay starts a worker for each node that has a program, in the surroundings that were
+// recorded. They are to be closed also after an error. A context that ends interrupts them.
 func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecording) (
 	p *player, closeAll func(), err error) {
 	p = &player{judged: rec.Violated - 1, programs: programs}
@@ -92,8 +92,10 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 	var unwatch []func() bool
 	closeAll = func() {
 		for i, w := range p.workers {
-			unwatch[i]()
-			w.Close()
+			if w != nil {
+				unwatch[i]()
+				w.Close()
+			}
 		}
 	}
 	for i := range rec.Nodes {
@@ -102,7 +104,7 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 			WantLeaks: n.Outcome == sut.Leaked.String()}
 		s.Prefix = recorded.Actions(n.Schedule)
 		// A program that has changed may not be able to follow, and may never end.
-		if programs[i].Hash != n.Build {
+		if p := programs[i]; p != nil && p.Hash != n.Build {
 			s.Lenient, s.Steps = true, max(maxSteps, 2*len(s.Prefix))
 		}
 		p.schedules = append(p.schedules, s)
@@ -112,8 +114,13 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 			next.Draws, next.Prefix = life.Draws, recorded.Actions(life.Schedule)
 			p.later[i] = append(p.later[i], next)
 		}
-		w, err := sut.Start(programs[i], sut.Options{Args: n.Args, Env: n.Env, Dir: n.Directory,
-			Environment: n.World, Processor: i + 1})
+		if programs[i] == nil { // nobody looks at it
+			p.workers, unwatch = append(p.workers, nil), append(unwatch, nil)
+			continue
+		}
+		o := optionsOf(n)
+		o.Processor = i + 1
+		w, err := sut.Start(programs[i], o)
 		if err != nil {
 			return p, closeAll, fmt.Errorf("node %s: %w", n.Name, err)
 		}
@@ -121,6 +128,11 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 		unwatch = append(unwatch, context.AfterFunc(ctx, w.Interrupt))
 	}
 	return p, closeAll, nil
+}
+
+// optionsOf are those of the worker of a node.
+func optionsOf(n *report.NodeRecording) sut.Options {
+	return sut.Options{Args: n.Args, Env: n.Env, Dir: n.Directory, Environment: n.World}
 }
 
 // asRecorded tells which nodes do something else than what is recorded of the same programs.
