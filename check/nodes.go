@@ -180,13 +180,10 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		Crews: usefulWorkers(c), Crashes: c.Crashing(), CrashLimit: c.CrashLimit, Slow: c.Slow,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	asked := pick.Asked{Delays: c.Bounds.Delays, Faults: len(c.Crashes)+c.Slow > 0}
-	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err == nil {
-		config.Datagrams, config.DatagramLimit, err = datagram.Faults(&config.Worker.Environment,
-			config.Walks == nil)
-	}
-	if err != nil {
+	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {
 		return config, clean, err
 	}
+	config.Datagrams, config.DatagramLimit = datagram.Faults(&config.Worker.Environment)
 	if c.Group != nil && config.Walks == nil && c.Group.Behaviours() > 1 {
 		return config, clean, errors.New("peers with choices beside nodes are only run at random: add " +
 			"--search random, or leave choices out")

@@ -443,6 +443,15 @@ func (r *NodesRecording) validateFrom(e *NodeEvent) error {
 		}
 		return nil
 	}
+	if e.Kind == "send" && e.Address != "" {
+		// A datagram takes something of a socket that was opened or closed by then.
+		isOfSocket := from.Conn != "" && (from.Kind == "listen" || from.Kind == "close")
+		if e.From > 0 && (!isOfSocket || from.Node == e.Node) {
+			return fmt.Errorf("datagram of event %d: want the listen or close of a socket of another node",
+				e.From)
+		}
+		return nil
+	}
 	takes := e.Kind == "accept" || e.Kind == "receive" || e.Kind == "reset" ||
 		e.Kind == "close" && from.Kind == "connect" // that nobody has accepted
 	if takes != (e.From > 0) || takes && from.To != e.Node {

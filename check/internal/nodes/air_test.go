@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // airSystem is three nodes that send datagrams to each other (testdata/air). It goes through all
@@ -25,7 +28,8 @@ type airState struct {
 	parted int // between a and b; 0: not yet, 1: it is, 2: it has healed, or never is
 	nodes  [3]airNode
 	// flight are datagrams on their way, in the order in which they were sent, and late those that
-	// arrive whenever they like. faults is how many may still suffer.
+	// arrive whenever they like, until the clock has advanced so often as the byte after each says.
+	// faults is how many may still suffer.
 	flight, late string
 	faults       int
 }
@@ -70,9 +74,9 @@ func (s *airSystem) explore(t airState) {
 		parted.parted = 1
 		s.explore(parted)
 	}
-	for i := 0; i < len(t.late); i += airSize {
+	for i := 0; i < len(t.late); i += airSize + 1 {
 		come := t
-		come.late = t.late[:i] + t.late[i+airSize:]
+		come.late = t.late[:i] + t.late[i+airSize+1:]
 		come.arrive(t.late[i : i+airSize])
 		s.explore(come)
 	}
@@ -93,6 +97,13 @@ func (t airState) advances() (list []airState) {
 		return nil
 	}
 	t.now = due
+	late := ""
+	for i := 0; i < len(t.late); i += airSize + 1 {
+		if left := t.late[i+airSize]; left > 0 {
+			late += t.late[i:i+airSize] + string([]byte{left - 1})
+		}
+	}
+	t.late = late
 	if list = []airState{t}; t.parted == 1 {
 		t.parted = 2
 		list = append(list, t)
@@ -163,7 +174,7 @@ func (t airState) send(n int, to, number byte, letter string) (list []airState) 
 		t.faults--
 		lost, copied, late := t, t, t
 		copied.flight += d + d
-		late.late += d
+		late.late += d + string([]byte{datagram.Longest})
 		list = append(list, lost, copied, late)
 	}
 	return list
@@ -265,6 +276,30 @@ func randomAir(r *rand.Rand) (scripts []string) {
 	return scripts
 }
 
+// airOutcomes lists what one of the nodes that follow the scripts can come to, from a state on.
+func airOutcomes(scripts []string, who int, from airState) []string {
+	s := &airSystem{seen: map[airState]bool{}, got: [3]map[string]bool{{}, {}, {}}}
+	for n := range scripts {
+		s.steps[n] = strings.Fields(scripts[n])
+	}
+	s.explore(from)
+	return slices.Sorted(maps.Keys(s.got[who]))
+}
+
+// airNodes are nodes that follow the scripts. One of them checks what it has got.
+func airNodes(program *sut.Program, scripts []string, who int, check string) (list []Node) {
+	for i, script := range scripts {
+		node := Node{Name: string(rune('a' + i)), Program: program, Package: "./testdata/air",
+			Listen: fmt.Sprint("10.0.0.", i+1),
+			Args:   append([]string{"not:-"}, strings.Fields(script)...)}
+		if i == who {
+			node.Args[0] = check
+		}
+		list = append(list, node)
+	}
+	return list
+}
+
 // TestDatagramsAgainstTwin: in walks, random nodes that send datagrams come only to what they come
 // to in a system whose states are all gone through. What they come to is replayed.
 func TestDatagramsAgainstTwin(t *testing.T) {
@@ -289,28 +324,14 @@ func compareAir(t *testing.T, from airState, config Config) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		scripts := randomAir(r)
 		who := r.IntN(3)
-		s := &airSystem{seen: map[airState]bool{}, got: [3]map[string]bool{{}, {}, {}}}
-		for n := range scripts {
-			s.steps[n] = strings.Fields(scripts[n])
-		}
-		s.explore(from)
-		want := slices.Sorted(maps.Keys(s.got[who]))
+		want := airOutcomes(scripts, who, from)
 		for _, letter := range strings.Join(want, "") {
 			kinds[letter]++
 		}
 		all += len(want)
 		found += comeTo(t, seed, want, func(check string) Config {
 			c := config
-			c.Executions = 300
-			for i, script := range scripts {
-				node := Node{Name: string(rune('a' + i)), Program: program, Package: "./testdata/air",
-					Listen: fmt.Sprint("10.0.0.", i+1),
-					Args:   append([]string{"not:-"}, strings.Fields(script)...)}
-				if i == who {
-					node.Args[0] = check
-				}
-				c.Nodes = append(c.Nodes, node)
-			}
+			c.Nodes, c.Executions = airNodes(program, scripts, who, check), 300
 			return c
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/check/internal/nodes/turns"
@@ -137,24 +139,10 @@ func (n *environment) clients() int {
 
 // waitsFor is what the node waits for in the end; nil: it is gone.
 func (n *environment) waitsFor(log *sut.Log) skeleton.Label {
-	if n.rests || log.Outcome == sut.Deadlock || log.Outcome == sut.Livelock || n.waiting(log) {
+	if n.rests || log.Outcome == sut.Deadlock || log.Outcome == sut.Livelock || course.IsServer(log) {
 		return network.Event{Kind: model.Pass, Time: n.due}
 	}
 	return nil
-}
-
-// waiting says whether the node is a server that waits for others. That counts as an end, but its
-// process is still there, and so are its connections. If main has returned, the process is gone,
-// whoever waits.
-func (n *environment) waiting(log *sut.Log) bool {
-	accepts, exits := false, false
-	for i := range log.Events {
-		e := &log.Events[i]
-		accepts = accepts || e.Kind == sut.Pending && (e.Operation == sut.Accept ||
-			e.Operation == sut.SocketRead) // it waits for datagrams
-		exits = exits || e.Kind == sut.Stepped && e.Operation == sut.Exit
-	}
-	return log.Outcome == sut.Completed && accepts && !exits
 }
 
 // end notes what the end of the node does to its connections.
@@ -187,6 +175,9 @@ func (n *environment) exit() {
 // complete runs all nodes in turns from a prefix on (package turns). It returns nil if no execution
 // begins with that.
 func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
+	if !datagram.IsPossible(x.net, prefix, x.config.Limits()) {
+		return nil, nil
+	}
 	g, limit, err := turns.Complete(x.net, prefix, x.extend)
 	x.unknown = cmp.Or(x.unknown, limit)
 	if g != nil && !network.IsDue(g) {

@@ -94,7 +94,7 @@ func compareRuns(t *testing.T, list []Node, most int) (compared, events int) {
 			t.Fatalf("%v, %v", parted, err)
 		}
 		compareWith(t, programsOf(list), x, p, all)
-		compared, events = compared+1, events+len(course.Order(p.global))
+		compared, events = compared+1, events+len(course.Order(p.net, p.global))
 	}
 	return compared, events
 }

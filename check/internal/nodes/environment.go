@@ -56,10 +56,11 @@ func newEnvironment(net *network.Nodes, node int, script []skeleton.Event, arriv
 ) *environment {
 	n := &environment{net: net, arrivals: arrivals, done: make([]bool, len(arrivals)),
 		track: newTrack(node, script, net.Ordered[node])}
-	n.datagrams = datagram.Sockets{Net: net, Node: node, Carrier: datagram.NotExplored{Net: net}}
+	n.datagrams = datagram.Sockets{Net: net, Node: node, Make: n.make, Carrier: &datagram.Explored{Net: net,
+		Node: node, Script: script, Arrivals: arrivals, Now: n.present}}
 	n.hold = network.HoldOf(net, node, script, arrivals)
 	for i := range arrivals {
-		n.done[i] = network.IsDoor(&arrivals[i].Send) // it is found out, and does not arrive
+		n.done[i] = network.IsFoundOut(&arrivals[i].Send) // it does not arrive
 		n.sent = append(n.sent, network.Epoch(script, &arrivals[i]))
 	}
 	return n
@@ -98,8 +99,8 @@ func (n *environment) answer(in model.Input) (model.Answer, error) {
 			e.To = skeleton.Everybody // connects to it are not refused any more
 		}
 		a.Conn = n.open(c)
-		if n.make(e); again {
-			c.again = n.made[len(n.made)-1].Name
+		if name := n.make(e); again {
+			c.again = name
 		}
 	case model.Connect:
 		to, found := n.net.At(in.Addr)
@@ -167,8 +168,9 @@ func (n *environment) open(c *conn) int {
 	return len(n.conns) - 1
 }
 
-// make notes an event. The script is left where the event is not the script's, and then for good.
-func (n *environment) make(e skeleton.Event) {
+// make notes an event, and returns its name. The script is left where the event is not the
+// script's, and then for good.
+func (n *environment) make(e skeleton.Event) skeleton.Name {
 	n.name(&e)
 	at, known := n.places[e.Name]
 	beyond, follows := !known, n.deviation < 0
@@ -187,6 +189,13 @@ func (n *environment) make(e skeleton.Event) {
 	if n.baton != nil && follows && (!beyond || n.deviation >= 0) {
 		n.handOn()
 	}
+	return e.Name
+}
+
+// present is how far the node is, for its datagrams.
+func (n *environment) present() datagram.Now {
+	return datagram.Now{Made: n.made, Done: n.done, Ticks: n.ticks, Follows: n.deviation < 0,
+		GoesOn: n.goesOn, Later: n.later, Forced: n.forced}
 }
 
 // handOn has the next event happen, after one of the node, or notes that the node has parted.
@@ -296,7 +305,7 @@ func (n *environment) deliver(r *model.Reaction) {
 		progress = n.connectsNow(r)
 		progress = n.breaksNext(r) || progress
 		for i := range n.arrivals {
-			if !n.done[i] && n.comes(i) && n.arrives(&n.arrivals[i], r) {
+			if !n.done[i] && n.comes(i) && n.arrives(i, r) {
 				n.done[i], progress = true, true
 			}
 		}
@@ -306,7 +315,8 @@ func (n *environment) deliver(r *model.Reaction) {
 
 // arrives has one arrival reach the node, if it can now: what is before it has happened, its
 // connection is there, and the script does not want it later.
-func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
+func (n *environment) arrives(i int, r *model.Reaction) bool {
+	a := &n.arrivals[i]
 	if !n.happened(a.After) {
 		return false
 	}
@@ -315,8 +325,7 @@ func (n *environment) arrives(a *skeleton.Arrival, r *model.Reaction) bool {
 	case sent.Kind == model.Connect:
 		return n.opened(a, r)
 	case network.IsDatagram(&a.Send):
-		n.datagrams.Arrive(&a.Send, r)
-		return true
+		return n.datagrams.Arrive(i, &a.Send, r)
 	}
 	at := n.connOf(sent.Conn)
 	if at < 0 || !takesNext(n, a) || !n.first(a) || network.NeverEnds(n.net, n.made, a) {

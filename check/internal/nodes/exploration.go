@@ -8,6 +8,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/idle"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
@@ -35,8 +36,8 @@ type exploration struct {
 }
 
 // run explores the node with what the skeleton has arrive, and then with what else the network may
-// have arrive in the epoch in which it is parted. Those executions only show branches: where they
-// do as the skeleton says, they do so in the first exploration, too.
+// have arrive in the epoch in which it is parted, or of datagrams. Those executions only show
+// branches: where they do as the skeleton says, they do so in the first exploration, too.
 func (e *exploration) run() error {
 	begin := e.environment
 	_, err := e.x.search(e.item.Component, begin, e.judge)
@@ -48,13 +49,20 @@ func (e *exploration) run() error {
 		e.x.unknown = "too much is sent to node " + e.x.net.Names[e.item.Component] +
 			" at the time at which the network is parted"
 	}
+	var ways []func(*environment)
 	for _, hold := range holds {
-		held := func() *environment {
+		ways = append(ways, func(n *environment) { n.hold = hold })
+	}
+	for _, o := range datagram.Others(&e.item) {
+		ways = append(ways, func(n *environment) { n.datagrams.Carrier.(*datagram.Explored).Other = o })
+	}
+	for _, way := range ways {
+		other := func() *environment {
 			n := begin()
-			n.hold = hold
+			way(n)
 			return n
 		}
-		if _, err := e.x.search(e.item.Component, held, e.branches); err != nil {
+		if _, err := e.x.search(e.item.Component, other, e.branches); err != nil {
 			return err
 		}
 	}

@@ -268,8 +268,11 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 		}
 		return nil, fmt.Errorf("node %s: %w", x.net.Names[node], err)
 	}
-	if n.datagrams.NotExplored {
-		x.unknown = fmt.Sprintf("node %s: %v", x.net.Names[node], datagram.ErrNotExplored)
+	switch {
+	case n.datagrams.NeedsOrder:
+		return nil, errOrder{node}
+	case n.datagrams.NotExplored != nil:
+		x.unknown = fmt.Sprintf("node %s: %v", x.net.Names[node], n.datagrams.NotExplored)
 		return nil, errEnough
 	}
 	switch log.Outcome {
@@ -285,7 +288,7 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 		}
 		n.end(log)
 	}
-	if !n.ordered && mayBeReset(n) {
+	if !n.ordered && network.MayBeReset(n.net, n.made, n.arrivals) {
 		return nil, errOrder{node}
 	}
 	return log, nil
@@ -404,7 +407,8 @@ func (x *explorer) explore(item skeleton.Item) (reported, error) {
 	e.found.Branches = append(e.found.Branches, slices.Concat(network.Reorder(x.net, item),
 		network.OtherDoors(x.net, item))...)
 	if x.net.Ordered[item.Component] {
-		e.found.Branches = append(e.found.Branches, network.Resets(x.net, item)...)
+		e.found.Branches = append(e.found.Branches, slices.Concat(network.Resets(x.net, item),
+			datagram.Branches(x.net, item, x.config.Limits()))...)
 	}
 	return reported{Key: item.Key, IsExplored: true, Explored: e.found}, nil
 }

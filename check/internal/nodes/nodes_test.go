@@ -320,7 +320,7 @@ func TestLimits(t *testing.T) {
 		reason string
 	}{
 		{[]string{"listen :7300", "accept", "dial :7301"}, []string{"listen :7301", "accept", "dial :7300"},
-			"nodes a and b listen, and nobody connects to them"},
+			"nodes a and b listen, and nobody connects or sends to them"},
 	} {
 		r, err := scripted(t, c.a, c.b)
 		if err != nil {
@@ -339,7 +339,7 @@ func TestCircle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "nodes a, b and c listen, and nobody connects to them: they may wait for each other"
+	const want = "nodes a, b and c listen, and nobody connects or sends to them: they may wait for each other"
 	if r.Verdict != model.Unknown || r.Reason != want {
 		t.Errorf("%v: %s, want %s", r.Verdict, r.Reason, want)
 	}

@@ -74,7 +74,6 @@ func (p *player) environment(node int, b *baton.Baton) *environment {
 	n := newEnvironment(net, node, p.global[node].Events, arrivals)
 	if p.timing != nil {
 		n.pace = pace.Replayed(p.timing[node])
-		n.datagrams.Make = n.make
 		n.datagrams.Carrier = datagram.Recorded{Net: net, Script: n.script,
 			Made: func() int { return len(n.made) }}
 		// What a node does in a walk is all that it has done by then, however soon that ends.
@@ -88,7 +87,7 @@ func (p *player) environment(node int, b *baton.Baton) *environment {
 // a worker.
 func (p *player) run() ([]Played, *baton.Parting, error) {
 	// What peers have done nobody does again. It is in the answers that the nodes get.
-	b := baton.New(slices.DeleteFunc(course.Order(p.global), func(at course.Place) bool {
+	b := baton.New(slices.DeleteFunc(course.Order(p.net, p.global), func(at course.Place) bool {
 		return at.Node >= len(p.workers)
 	}))
 	all := make([]Played, len(p.workers))

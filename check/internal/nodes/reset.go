@@ -148,7 +148,7 @@ func (n *environment) comes(i int) bool {
 	if n.pace != nil {
 		return n.pace.Comes(i, n.arrivals[i].Send.Name, n.moment())
 	}
-	return n.isLetThrough(i)
+	return network.IsDatagram(&n.arrivals[i].Send) || n.isLetThrough(i)
 }
 
 // isLetThrough says whether the network lets an arrival come now: it is not held, and not lost.
@@ -213,14 +213,4 @@ func (n *environment) connectsNow(r *model.Reaction) (progress bool) {
 		}
 	}
 	return progress
-}
-
-// mayBeReset says whether a reset may come to the node: the other end of a connection is closed,
-// and not all that the node sends on it is read. Where resets come, events have to be in one order.
-func mayBeReset(n *environment) bool {
-	return slices.ContainsFunc(n.arrivals, func(a skeleton.Arrival) bool {
-		closed := network.Did(&a.Send)
-		return closed.Kind == model.Close && closed.Conn != "" &&
-			(closed.Unaccepted || network.Unread(n.net, n.made, &a))
-	})
 }

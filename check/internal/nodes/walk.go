@@ -96,7 +96,7 @@ func newWalk(net *network.Nodes, agree agreed.Names, random *rand.Rand) *walk {
 		m := &member{environment: n, walk: w, turn: make(chan struct{}, 1),
 			aborted: map[skeleton.Name]bool{}, timing: pace.Timing{}}
 		n.pace = m
-		n.datagrams.Carrier, n.datagrams.Make = air.From(c), n.make
+		n.datagrams.Carrier = air.From(c)
 		air.Sockets = append(air.Sockets, &n.datagrams)
 		w.members = append(w.members, m)
 	}
@@ -409,7 +409,7 @@ func (m *member) look() {
 	}
 	for _, a := range m.inbox {
 		a.After = after
-		list = append(list, coming{a, network.IsDoor(&a.Send), !m.walk.cut, ticks})
+		list = append(list, coming{a, network.IsFoundOut(&a.Send), !m.walk.cut, ticks})
 	}
 	// In a replay, what comes at the same input does so in this order, too.
 	slices.SortStableFunc(list, func(a, b coming) int {

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -211,17 +213,25 @@ func InOneOrder(g skeleton.Global) skeleton.Global {
 type Place struct{ Node, At int }
 
 // Order puts the events of all nodes into an order that is possible: a node goes on until it takes
-// what was not sent yet. So there are few switches from lane to lane. Advances of the clock, of all
-// nodes that are still there, are one after the other.
-func Order(g skeleton.Global) (list []Place) {
+// what was not sent yet, or closes a socket to which others send something before. So there are few
+// switches from lane to lane. Advances of the clock, of all nodes that are still there, are one
+// after the other.
+func Order(net *network.Nodes, g skeleton.Global) (list []Place) {
 	at := make([]int, len(g))
+	besides := datagram.Next(net, g)
 	for progress := true; progress; {
 		progress = false
-		ticks := false
+		ticks, isEarly := false, false
 		for c := range g {
 			for ; at[c] < len(g[c].Events); at[c]++ {
 				e := &g[c].Events[at[c]]
 				if e.From.N > at[e.From.Component] && e.From.N > 0 {
+					break
+				}
+				if slices.ContainsFunc(besides[e.Name], func(n skeleton.Name) bool {
+					return n.N > at[n.Component]
+				}) {
+					isEarly = true
 					break
 				}
 				if e.Tick > 0 {
@@ -231,6 +241,9 @@ func Order(g skeleton.Global) (list []Place) {
 				list = append(list, Place{c, at[c]})
 				progress = true
 			}
+		}
+		if !progress && isEarly { // nodes in a partial order may have been put into another one
+			besides, progress = nil, true
 		}
 		if progress || !ticks {
 			continue
@@ -290,4 +303,20 @@ func Of(made []skeleton.Event, inputs []int, c *pasts.Causality) *Course {
 		k.Add(nil, UpTo(len(k.Actions)), by[pasts.AtEnd])
 	}
 	return k
+}
+
+// Who waits for others to connect, or to send datagrams, has done all that it can do by itself.
+
+// IsServer says whether a node is a server that waits for others. That counts as an end, but its
+// process is still there, and so are its connections. If main has returned, the process is gone,
+// whoever waits.
+func IsServer(log *sut.Log) bool {
+	accepts, exits := false, false
+	for i := range log.Events {
+		e := &log.Events[i]
+		accepts = accepts || e.Kind == sut.Pending && (e.Operation == sut.Accept ||
+			e.Operation == sut.SocketRead) // it waits for datagrams
+		exits = exits || e.Kind == sut.Stepped && e.Operation == sut.Exit
+	}
+	return log.Outcome == sut.Completed && accepts && !exits
 }

@@ -1,7 +1,6 @@
 package datagram
 
 import (
-	"errors"
 	"net/netip"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
@@ -10,8 +9,8 @@ import (
 )
 
 // There are three carriers: that of an execution at random, in which all nodes run at the same time
-// and it is known who has which sockets; that of a replay, which knows what became of each
-// datagram; and that of an exploration, in which a node runs alone, and nothing is sent.
+// and it is known who has which sockets; that of its replay, which knows what became of each
+// datagram; and that of an exploration (explored.go), in which a node runs alone.
 
 // Carrier decides what becomes of datagrams.
 type Carrier interface {
@@ -20,21 +19,12 @@ type Carrier interface {
 	Carry(e *skeleton.Event) (copied bool, err error)
 }
 
-// ErrNotExplored is that a node sends a datagram to another one where that is not explored.
-var ErrNotExplored = errors.New("datagrams to others are only explored at random: use --search random")
+// notExplored is something that explorations cannot have.
+type notExplored struct{ what string }
 
-// NotExplored has no node send a datagram to another one, since nobody goes through all that may
-// come of that.
-type NotExplored struct{ Net *network.Nodes }
-
-// Carry implements Carrier. Where no node is, nobody is there.
-func (n NotExplored) Carry(e *skeleton.Event) (copied bool, err error) {
-	to, _ := netip.ParseAddrPort(network.Did(e).Address)
-	if _, has := n.Net.Places.Has(to.Addr()); has || to.Addr().IsLoopback() {
-		return false, ErrNotExplored
-	}
-	Decide(n.Net, e, skeleton.Nobody, func(d *network.Event) { d.Fate = Refused })
-	return false, nil
+// Error implements error.
+func (n notExplored) Error() string {
+	return n.what + ", which is only explored at random: use --search random"
 }
 
 // Recorded has the same become of datagrams as in an execution that was recorded.

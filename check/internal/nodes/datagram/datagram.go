@@ -33,6 +33,7 @@ const (
 type Socket struct {
 	ID       string
 	at       proxy.Address // its own side
+	opened   skeleton.Name // the event
 	sent     network.Hash
 	taken    int // datagrams
 	inFlight []skeleton.Event
@@ -45,21 +46,14 @@ func IsOne(in model.Input) bool { return in.Kind == model.Connect && strings.Has
 func Open(node string, k int, in model.Input) (*Socket, skeleton.Event, error) {
 	at, err := proxy.ParseAddress(in.Addr)
 	s := &Socket{ID: fmt.Sprintf("%s#udp%d", node, k), at: at}
-	e := network.Event{Kind: model.Listen, Conn: s.ID, Address: at.From.String()}
+	e := network.Event{Kind: model.Listen, Conn: s.ID, Address: s.place()}
 	return s, skeleton.Event{Label: e, To: skeleton.Nobody}, err
 }
 
 // Gets says whether a socket gets what is sent to an address, and whether only what is sent to that
 // one.
 func (s *Socket) Gets(to netip.AddrPort) (gets, exactly bool) {
-	own := s.at.From
-	switch {
-	case own == to:
-		return true, true
-	case own.Port() != to.Port() || !own.Addr().IsUnspecified():
-		return false, false
-	}
-	return own.Addr().Is4() == to.Addr().Is4() || own.Addr().Is6() && !s.at.OnlySix, false
+	return reaches(s.place(), to)
 }
 
 // Sends is the event of a datagram that a node sends over the socket, before it is decided what
@@ -90,7 +84,6 @@ func (s *Socket) label(net *network.Nodes, d network.Event, data []byte) network
 func Decide(net *network.Nodes, e *skeleton.Event, to int, change func(d *network.Event)) {
 	d := network.Did(e)
 	data := net.Data[d]
-	delete(net.Data, d)
 	change(&d)
 	net.Data[d], e.Label, e.To = data, d, to
 }
@@ -99,7 +92,7 @@ func Decide(net *network.Nodes, e *skeleton.Event, to int, change func(d *networ
 func (s *Socket) Copy(net *network.Nodes, of *skeleton.Event) skeleton.Event {
 	d := network.Did(of)
 	label := network.Event{Kind: d.Kind, Conn: d.Conn, Address: d.Address, From: d.From, Fate: Copied}
-	return skeleton.Event{Label: s.label(net, label, net.Data[d]), To: of.To}
+	return skeleton.Event{Label: s.label(net, label, net.Data[d]), To: of.To, From: of.From, Got: of.Got}
 }
 
 // Refusal is what a node is told that has sent a datagram to where nobody is.
@@ -111,6 +104,14 @@ func (s *Socket) Comes(net *network.Nodes, send *skeleton.Event) []byte {
 	s.inFlight = append(s.inFlight, *send)
 	from, _ := netip.ParseAddrPort(d.From) // as Sends has written it
 	return sut.Message{Data: net.Data[d], Address: proxy.Address{Network: proxy.UDP, At: from}}.Append(nil)
+}
+
+// waiting is how many bytes have come and were not read, as the node counts them.
+func (s *Socket) waiting(net *network.Nodes) (n int) {
+	for i := range s.inFlight {
+		n += len(net.Data[network.Did(&s.inFlight[i])]) + cost
+	}
+	return n
 }
 
 // Takes is the event of a datagram that the node reads: the first that has come which is the same.

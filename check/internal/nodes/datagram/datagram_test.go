@@ -36,9 +36,10 @@ func newTwo(t *testing.T, weather ...datagram.Fault) *two {
 		IsParted: func(int, int) bool { return w.parted }, Weather: datagram.NewWeather(weather)}
 	for n := range w.nodes {
 		w.nodes[n] = &datagram.Sockets{Net: w.net, Node: n, Carrier: w.air.From(n)}
-		w.nodes[n].Make = func(e skeleton.Event) {
+		w.nodes[n].Make = func(e skeleton.Event) skeleton.Name {
 			e.Name = skeleton.Name{Component: n, N: len(w.events[n]) + 1}
 			w.events[n] = append(w.events[n], e)
+			return e.Name
 		}
 		w.air.Sockets = append(w.air.Sockets, w.nodes[n])
 	}
@@ -78,7 +79,7 @@ func TestSockets(t *testing.T) {
 		t.Errorf("sent is %+v", sent)
 	}
 	var r model.Reaction
-	w.nodes[1].Arrive(&sent, &r)
+	w.nodes[1].Arrive(0, &sent, &r)
 	want := message("x", "10.0.0.1:7000")
 	if len(r.Deliveries) != 1 || r.Deliveries[0].Conn != 2 || !slices.Equal(r.Deliveries[0].Data, want) {
 		t.Errorf("it arrives as %+v", r)
@@ -151,43 +152,23 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// TestNotExplored: where that is not gone through, nothing is sent to other nodes.
-func TestNotExplored(t *testing.T) {
-	not := datagram.ErrNotExplored.Error()
-	come := map[string]string{"10.0.0.2:7000": not, "127.0.0.1:7000": not, "10.0.0.9:7000": ""}
-	for to, want := range come {
-		w := newTwo(t)
-		w.nodes[0].Carrier, w.nodes[0].Make = datagram.NotExplored{Net: w.net}, nil
-		w.input(t, 0, model.Input{Kind: model.Connect, Addr: "udp from 10.0.0.1:7000"})
-		a := w.input(t, 0, model.Input{Kind: model.Send, Data: message("x", to)})
-		if w.nodes[0].NotExplored != (want != "") || a.Failure != want {
-			t.Errorf("to %s: %+v; want %q", to, a, want)
-		}
-	}
-}
-
-// TestFaults: faults of datagrams are those of the network, and no longer of a node. They are none
-// of an exploration.
+// TestFaults: faults of datagrams are those of the network, and no longer of a node.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		e           sut.Environment
-		isExplored  bool
 		kinds, rest []string
 		limit, left int
-		isWrong     bool
 	}{
 		{e: sut.Environment{}},
 		{e: sut.Environment{Faults: 2}, kinds: []string{"lost", "duplicated", "reordered"},
 			rest: []string{"refused", "reset", "end"}, limit: 2, left: 2},
 		{e: sut.Environment{Faults: 1, FaultKinds: []string{"lost"}}, kinds: []string{"lost"}, limit: 1},
-		{e: sut.Environment{Faults: 1, FaultKinds: []string{"lost"}}, isExplored: true, isWrong: true},
-		{e: sut.Environment{Faults: 3, FaultKinds: []string{"reset"}}, isExplored: true,
-			rest: []string{"reset"}, left: 3},
+		{e: sut.Environment{Faults: 3, FaultKinds: []string{"reset"}}, rest: []string{"reset"}, left: 3},
 	} {
-		kinds, limit, err := datagram.Faults(&c.e, c.isExplored)
-		if (err != nil) != c.isWrong || limit != c.limit || !slices.Equal(kinds, c.kinds) ||
-			err == nil && (!slices.Equal(c.e.FaultKinds, c.rest) || c.e.Faults != c.left) {
-			t.Errorf("%q %d, %v, left %+v; want %+v", kinds, limit, err, c.e, c)
+		kinds, limit := datagram.Faults(&c.e)
+		if limit != c.limit || !slices.Equal(kinds, c.kinds) || !slices.Equal(c.e.FaultKinds, c.rest) ||
+			c.e.Faults != c.left {
+			t.Errorf("%q %d, left %+v; want %+v", kinds, limit, c.e, c)
 		}
 	}
 }

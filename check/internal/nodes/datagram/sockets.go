@@ -19,10 +19,12 @@ type Sockets struct {
 	// Carrier decides what becomes of datagrams that the node sends. Make makes the events of the
 	// sockets; nil: nobody wants to know of them.
 	Carrier Carrier
-	Make    func(skeleton.Event)
+	Make    func(skeleton.Event) skeleton.Name
 	Err     error // what is wrong with the first input that could not be answered
-	// NotExplored says that it has come to what is not explored: ErrNotExplored.
-	NotExplored bool
+	// NotExplored is what explorations cannot have, and NeedsOrder says that they have to begin
+	// anew with all events of the node in one order. Either ends the execution, which says nothing.
+	NotExplored error
+	NeedsOrder  bool
 	open        map[int]*Socket
 	count       int // of those that were opened
 }
@@ -36,8 +38,11 @@ func (s *Sockets) Answer(in model.Input, next int, a *model.Answer) bool {
 		if s.open == nil {
 			s.open = map[int]*Socket{}
 		}
+		if s.refuses(socket, a) {
+			return true
+		}
 		a.Conn, s.open[next] = next, socket
-		s.note(e, err)
+		socket.opened = s.note(e, err)
 		return true
 	}
 	isOfOne := in.Kind == model.Send || in.Kind == model.Receive || in.Kind == model.Close
@@ -58,11 +63,49 @@ func (s *Sockets) Answer(in model.Input, next int, a *model.Answer) bool {
 	return true
 }
 
-// note makes an event of a socket, unless something was wrong.
-func (s *Sockets) note(e skeleton.Event, err error) {
-	if s.Err = cmp.Or(s.Err, err); err == nil && s.Make != nil {
-		s.Make(e)
+// explored is the carrier of an exploration; nil: it is none.
+func (s *Sockets) explored() *Explored {
+	x, _ := s.Carrier.(*Explored)
+	return x
+}
+
+// refuses says whether a socket that is opened ends an execution which is explored. Of two sockets
+// that get what is sent to one address it would depend on the time of its arrival which one does,
+// and arrivals are no events.
+func (s *Sockets) refuses(socket *Socket, a *model.Answer) bool {
+	if s.explored() == nil {
+		return false
 	}
+	if s.NeedsOrder = !s.Net.Ordered[s.Node]; s.NeedsOrder {
+		a.Failure = "the events of the node have to be in one order"
+		return true
+	}
+	for _, other := range s.open {
+		own, _ := reaches(socket.place(), other.at.From)
+		others, _ := other.Gets(socket.at.From)
+		if own || others {
+			s.ends(notExplored{"two sockets of a node are open at one port"}, a)
+			return true
+		}
+	}
+	return false
+}
+
+// ends ends an execution in which something happens that is not explored.
+func (s *Sockets) ends(what notExplored, a *model.Answer) {
+	s.NotExplored, a.Failure = what, what.Error()
+}
+
+// note makes an event of a socket, unless something was wrong, and returns its name. In an
+// exploration all others can find out which sockets there are.
+func (s *Sockets) note(e skeleton.Event, err error) (name skeleton.Name) {
+	if s.Err = cmp.Or(s.Err, err); err != nil || s.Make == nil {
+		return name
+	}
+	if kind := network.Did(&e).Kind; s.explored() != nil && (kind == model.Listen || kind == model.Close) {
+		e.To = skeleton.Everybody
+	}
+	return s.Make(e)
 }
 
 // send has a datagram be sent, as the carrier decides.
@@ -72,8 +115,8 @@ func (s *Sockets) send(socket *Socket, in model.Input, a *model.Answer) {
 	if err == nil {
 		copied, err = s.Carrier.Carry(&e)
 	}
-	if errors.Is(err, ErrNotExplored) {
-		s.NotExplored, a.Failure = true, err.Error() // that ends the execution, and says nothing
+	if what := (notExplored{}); errors.As(err, &what) {
+		s.ends(what, a)
 		return
 	}
 	if s.note(e, err); err != nil {
@@ -87,12 +130,20 @@ func (s *Sockets) send(socket *Socket, in model.Input, a *model.Answer) {
 	}
 }
 
-// Arrive has a datagram reach the socket to which it was sent, if that is still there.
-func (s *Sockets) Arrive(send *skeleton.Event, r *model.Reaction) {
-	to, _ := netip.ParseAddrPort(network.Did(send).Address)
-	if at, has := s.At(to); has {
-		r.Deliveries = append(r.Deliveries, model.Delivery{Conn: at, Data: s.open[at].Comes(s.Net, send)})
+// Arrive has a datagram, which is one of the arrivals, reach the socket to which it was sent, if
+// that is still there. It says whether it has come: in an exploration it may not come now.
+func (s *Sockets) Arrive(i int, send *skeleton.Event, r *model.Reaction) bool {
+	at, has := s.At(addressOf(send))
+	if x := s.explored(); x != nil && (!has || !x.Comes(i, s.open[at])) {
+		return false
 	}
+	if has {
+		r.Deliveries = append(r.Deliveries, model.Delivery{Conn: at, Data: s.open[at].Comes(s.Net, send)})
+		if s.explored() != nil && s.open[at].waiting(s.Net) > room {
+			s.NotExplored = notExplored{"more waits at a socket than it has room for"}
+		}
+	}
+	return true
 }
 
 // At is the number of the socket that gets what is sent to an address, if one does.

@@ -1,7 +1,6 @@
 package datagram
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/tandem-mc/tandem/sut"
@@ -47,11 +46,10 @@ func (w *Weather) Sent() int { return w.sent }
 
 // Faults takes the faults of datagrams out of those of a node, and returns them with how many there
 // may be in an execution. The network makes them, and not the node: so they come anywhere, and not
-// only to the first datagrams of a node. Where executions are not at random there are none, and it
-// is an error to ask for some by name.
-func Faults(e *sut.Environment, isExplored bool) (kinds []string, limit int, err error) {
+// only to the first datagrams of a node.
+func Faults(e *sut.Environment) (kinds []string, limit int) {
 	if e.Faults == 0 {
-		return nil, 0, nil
+		return nil, 0
 	}
 	all := e.FaultKinds
 	if len(all) == 0 {
@@ -66,15 +64,11 @@ func Faults(e *sut.Environment, isExplored bool) (kinds []string, limit int, err
 		}
 	}
 	if len(kinds) == 0 {
-		return nil, 0, nil
-	}
-	if isExplored && len(e.FaultKinds) > 0 {
-		return nil, 0, errors.New("faults of datagrams between nodes are only explored at random: add " +
-			"--search random, or leave lost, duplicated and reordered out of faults")
+		return nil, 0
 	}
 	limit, e.FaultKinds = e.Faults, rest
 	if len(rest) == 0 {
 		e.Faults = 0
 	}
-	return kinds, limit, nil
+	return kinds, limit
 }

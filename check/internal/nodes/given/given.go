@@ -8,12 +8,15 @@ package given
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
+	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -69,8 +72,8 @@ type Config struct {
 	// Slow is how often a connection is slow in a walk, at most, in one direction. Only walks have
 	// such connections.
 	Slow int
-	// Datagrams are the faults of datagrams in a walk, by their names among those of the network,
-	// of which there are DatagramLimit at most. Only walks have such faults.
+	// Datagrams are the faults of datagrams, by their names among those of the network, of which
+	// there are DatagramLimit at most in an execution.
 	Datagrams     []string
 	DatagramLimit int
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
@@ -92,11 +95,21 @@ func (c *Config) Options(node int, p *places.Places) sut.Options {
 	return o
 }
 
-// Parts says in words that the network may be parted; empty: it may not.
-func (c *Config) Parts() string {
-	if len(c.Partitions) == 0 {
-		return ""
+// Limits are the faults of datagrams.
+func (c *Config) Limits() datagram.Limits {
+	return datagram.Limits{Kinds: c.Datagrams, Most: c.DatagramLimit}
+}
+
+// Parts says in words what else the network does than to fail connections: datagrams suffer, and it
+// is parted; empty: it does neither.
+func (c *Config) Parts() (words string) {
+	if c.DatagramLimit > 0 {
+		words = fmt.Sprintf("; datagrams suffer at most %s in an execution, by %s",
+			textutil.CountOf(c.DatagramLimit, "time"), strings.Join(c.Datagrams, ", "))
 	}
-	return fmt.Sprintf("; the network is parted at most once, and heals within %.0f s, when a timer is due",
-		network.Longest.Seconds())
+	if len(c.Partitions) > 0 {
+		words += fmt.Sprintf("; the network is parted at most once, and heals within %.0f s, when a timer "+
+			"is due", network.Longest.Seconds())
+	}
+	return words
 }

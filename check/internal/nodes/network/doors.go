@@ -27,6 +27,9 @@ func IsDoor(e *skeleton.Event) bool {
 	return d.Conn == "" && (d.Kind == model.Close || d.Kind == model.Listen)
 }
 
+// IsFoundOut says whether an event is a state that others find out, and does not arrive.
+func IsFoundOut(e *skeleton.Event) bool { return IsDoor(e) || e.To == skeleton.Everybody }
+
 // DoorsAt lists what is known to others of listeners of a node that an address reaches, in order:
 // that one was closed, and that the node listens again.
 func DoorsAt(arrivals []skeleton.Arrival, node int, address string) (list []*skeleton.Arrival) {

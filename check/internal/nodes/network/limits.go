@@ -8,21 +8,25 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// Circle says which nodes listen, and are never connected to. One of them is a server without
-// clients. Several may wait for each other.
+// Circle says which nodes listen, and are never connected to, or wait at a socket to which nothing
+// has come. One of them is a server without clients. Several may wait for each other.
 func Circle(g skeleton.Global, names []string) string {
 	var waiting []string
 	for c := range g {
-		listens := false
+		listens, waits := false, false
 		for i := range g[c].Events {
-			switch Did(&g[c].Events[i]).Kind {
-			case model.Listen:
+			switch d := Did(&g[c].Events[i]); {
+			case d.Kind == model.Listen && d.Conn != "":
+				waits = g[c].Waits != nil
+			case d.Kind == model.Listen:
 				listens = true
-			case model.Accept:
+			case d.Kind == model.Accept:
 				listens = false
+			case isOfDatagrams(&g[c].Events[i]):
+				waits = false
 			}
 		}
-		if listens {
+		if listens || waits {
 			waiting = append(waiting, names[c])
 		}
 	}
@@ -32,7 +36,14 @@ func Circle(g skeleton.Global, names []string) string {
 	}
 	last := len(waiting) - 1
 	return "nodes " + strings.Join(waiting[:last], ", ") + " and " + waiting[last] +
-		" listen, and nobody connects to them: they may wait for each other"
+		" listen, and nobody connects or sends to them: they may wait for each other"
+}
+
+// isOfDatagrams says whether an event closes a datagram socket, or reads from one.
+func isOfDatagrams(e *skeleton.Event) bool {
+	got, _ := e.Got.(Event)
+	return e.To == skeleton.Everybody && Did(e).Conn != "" && Did(e).Kind == model.Close ||
+		Did(e).Kind == model.Receive && got.Kind == model.Send && got.Address != ""
 }
 
 // Limits says why it is not known that the nodes hold, though no execution has a violation; empty:

@@ -167,7 +167,7 @@ func CompareSends(a, b *skeleton.Event) int {
 func Offers(arrivals []skeleton.Arrival) int {
 	n := 1
 	for i := range arrivals {
-		if !IsDoor(&arrivals[i].Send) {
+		if !IsFoundOut(&arrivals[i].Send) {
 			n++
 		}
 	}

@@ -199,7 +199,7 @@ func heldOn(net *Nodes, item *skeleton.Item) (list [][]int) {
 	for i := range item.Arrivals {
 		a := &item.Arrivals[i]
 		may, must := net.IsHeld(item.Component, a.Send.Component, Epoch(item.Local.Events, a))
-		if !may || must || IsDoor(&a.Send) {
+		if !may || must || IsFoundOut(&a.Send) || IsDatagram(&a.Send) {
 			continue
 		}
 		at, known := conns[Did(&a.Send).Conn]

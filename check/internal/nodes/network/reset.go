@@ -23,6 +23,16 @@ func Unread(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
 	return found
 }
 
+// MayBeReset says whether a reset may come to a node: the other end of a connection is closed, and
+// not all that the node sends on it is read. Where resets come, events have to be in one order.
+func MayBeReset(net *Nodes, events []skeleton.Event, arrivals []skeleton.Arrival) bool {
+	return slices.ContainsFunc(arrivals, func(a skeleton.Arrival) bool {
+		closed := Did(&a.Send)
+		return closed.Kind == model.Close && closed.Conn != "" &&
+			(closed.Unaccepted || Unread(net, events, &a))
+	})
+}
+
 // unreadAt is the epoch in which a node sends the first byte, on the connection of a close, that
 // was not read before the close.
 func unreadAt(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) (epoch int, found bool) {

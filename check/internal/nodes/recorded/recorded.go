@@ -21,7 +21,7 @@ import (
 // Events are the events of a global skeleton as a file has them.
 func Events(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
 	numbers := map[skeleton.Name]int{}
-	for i, p := range course.Order(g) {
+	for i, p := range course.Order(net, g) {
 		e := &g[p.Node].Events[p.At]
 		d := network.Did(e)
 		numbers[e.Name] = i + 1
@@ -89,6 +89,7 @@ func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, 
 	}
 	sent, taken, open := map[stream]network.Hash{}, map[stream]int{}, map[stream]bool{}
 	listens := map[int][]string{} // by node
+	sockets := map[string]bool{}  // for datagrams
 	names := make([]skeleton.Name, len(rec.Events))
 	for i := range rec.Events {
 		r := &rec.Events[i]
@@ -118,7 +119,12 @@ func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, 
 			data[label] = r.Data
 		}
 		e := skeleton.Event{Label: label, To: r.To - 1}
-		if network.IsDoor(&e) && (label.Kind == model.Close || net.ListensAgain(c, listens[c], r.Address)) {
+		if label.Kind == model.Listen && r.Conn != "" {
+			sockets[r.Conn] = true
+		}
+		again := label.Kind == model.Close || net.ListensAgain(c, listens[c], r.Address)
+		isOfSocket := sockets[r.Conn] && (label.Kind == model.Listen || label.Kind == model.Close)
+		if network.IsDoor(&e) && again || isOfSocket && !rec.Walk {
 			e.To = skeleton.Everybody // as in an environment
 		}
 		if label.Kind == model.Listen && r.Conn == "" {

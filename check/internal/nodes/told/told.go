@@ -24,7 +24,7 @@ const NotInTime = "the time limit was reached before"
 // step.
 func Steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 	ticks := 0
-	for _, p := range course.Order(g) {
+	for _, p := range course.Order(net, g) {
 		e := &g[p.Node].Events[p.At]
 		switch {
 		case e.Tick > ticks:

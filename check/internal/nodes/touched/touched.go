@@ -35,7 +35,7 @@ func By(events []skeleton.Event, arrivals []skeleton.Arrival, was, is []bool) (l
 			if slices.Contains(arrivals[i].After, e.Name) {
 				touch(dependence.Arrival(i), model.Commute)
 				switch {
-				case network.IsDoor(sent): // a connect that is made is after it, or before
+				case network.IsFoundOut(sent): // a connect that is made is after it, or before
 					touch(dependence.Doors, model.Commute)
 				case network.Did(sent).Kind == model.Connect: // what has arrived has a number
 					touch(dependence.Doors, model.Write)
@@ -66,7 +66,7 @@ func Gate(conn int, name string, arrivals []skeleton.Arrival, done []bool) model
 	for i := range arrivals {
 		send := &arrivals[i].Send
 		if sent := network.Did(send); sent.Conn != name || sent.Kind == model.Connect ||
-			network.IsDoor(send) {
+			network.IsFoundOut(send) {
 			continue
 		}
 		if done[i] && send.N > passed {
