@@ -21,7 +21,8 @@
 # make deep       all cases of the tests of which make test runs a part
 # make cases      what was once judged wrongly, TIMES=50 times, beside other load
 # make kills      1,000 daemons, proxies, peers and checkers are killed at random: nothing may stay;
-#                 200 workers, NATS servers and checks that lead: nothing may be lost
+#                 200 workers, NATS servers and checks that lead, of searches over executions and over
+#                 states each: nothing may be lost
 # make roots      a newcomer's way in bare roots of Debian 12 and 13 and Ubuntu 24.04, which
 #                 debootstrap makes; ROOTS="trixie", JOURNEYS="demo test" (scripts/roots/roots.sh)
 # make container  the image is built and used: the privileges it takes, its services, jobs of CI
@@ -166,7 +167,7 @@ cases: setup build
 
 kills: setup build
 	$(GO) test ./ckptd -run TestKillsAtRandom -v -timeout 1h -kills 1000
-	$(GO) test ./cmd/tandem -run TestDistributedKills -v -timeout 2h -deep
+	$(GO) test ./cmd/tandem -run 'Test(Distributed|Protocol)Kills' -v -timeout 4h -deep
 
 # What make test does with the release in use is done with the others. Tandem itself needs Go 1.26,
 # so it is built and vetted with what is newer only.

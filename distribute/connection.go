@@ -20,6 +20,7 @@ import (
 const (
 	partsStream   = "TANDEM_PARTS"
 	resultsStream = "TANDEM_RESULTS"
+	sharesStream  = "TANDEM_SHARES"
 	stateBucket   = "tandem"
 	objectBucket  = "tandem-objects"
 	runKey        = "run"
@@ -33,7 +34,14 @@ const (
 	byeSubject   = "tandem.bye"    // the server ends with its run
 	begunSubject = "tandem.begun." // a worker has begun with a part
 	stopSubject  = "tandem.stop."  // a part is not wanted any more
+	// A worker is to have a member, or not to have it any more, and a member has ended.
+	becomeSubject = "tandem.become."
+	dropSubject   = "tandem.drop."
+	leftSubject   = "tandem.left."
 )
+
+// sharesSubject is the beginning of all subjects of messages between members.
+const sharesSubject = "tandem.shares."
 
 // connection is a connection to a server, with what Tandem keeps there.
 type connection struct {

@@ -19,6 +19,18 @@
 // a run has begun or ended; that the server is about to end. Each of them may be lost. Then
 // something takes a second longer, or is explored twice.
 //
+// # Searches over states
+//
+// Their parts are no items of a queue. Each is a member: a process that goes on until the run ends,
+// and that sends messages to the others. The stream TANDEM_SHARES has them, with subjects of the
+// form tandem.shares.KEY.to.PART, and keeps them until the run ends. So a process that becomes a
+// part in place of one that was lost gets the same messages from the beginning. The key is made of
+// what the run is about. Whoever leads the same later finds its messages, and goes on.
+//
+// Two kinds of messages are not kept: that a worker is to have a member, or not to have it any
+// more, and that a member has ended. If one is lost, the leader sees a second or some later that
+// the worker does not name the member.
+//
 // # What may happen
 //
 // A part may be delivered twice, and a worker may end at any moment. A result is used once, and
@@ -88,6 +100,9 @@ type Run struct {
 	Setup    json.RawMessage `json:"setup"`   // for who explores
 	// Embedded says that the server ends with the run.
 	Embedded bool `json:"embedded"`
+	// Key is the same for runs that do the same, of those whose parts are members; else it is
+	// empty.
+	Key string `json:"key,omitempty"`
 }
 
 // Progress is what a leader tells of its run.
@@ -107,6 +122,8 @@ type Worker struct {
 	Parts      int     `json:"parts"`
 	Executions int     `json:"executions"`
 	Rate       float64 `json:"rate"` // executions in the last second
+	// Shares are the members that it has of a run, by their numbers.
+	Shares []uint64 `json:"shares,omitempty"`
 	// Problem is why it cannot work at the run; empty: it can.
 	Problem string `json:"problem,omitempty"`
 }
@@ -133,6 +150,7 @@ const (
 	maxQueue   = 256 << 20 // bytes of a queue
 	maxObjects = 2 << 30   // bytes of the object store
 	maxState   = 16 << 20  // bytes of the bucket
+	maxShares  = 1 << 42   // bytes of a server in this process for searches over states: the disk ends first
 )
 
 // clusterReplicas is on how many servers of a cluster everything is kept.

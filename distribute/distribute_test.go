@@ -102,7 +102,7 @@ func recruit(t *testing.T, url string, workers int, hold func([]byte, func() boo
 func (c *crew) join() (end func()) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	c.busy.Go(func() {
-		err := Work(ctx, Options{URL: c.url, Say: c.said.say}, c.own, c.make)
+		err := Work(ctx, Options{URL: c.url, Say: c.said.say}, c.own, c.make, nil)
 		if err != nil && ctx.Err() == nil {
 			c.t.Errorf("a worker has ended: %v", err)
 		}
@@ -361,14 +361,14 @@ func TestRefusals(t *testing.T) {
 	}
 	var news said
 	l := mustLead(t, Options{URL: Embedded, Say: news.say})
-	err := Work(t.Context(), Options{URL: l.URL()}, Identity{Tandem: "other"}, nil)
+	err := Work(t.Context(), Options{URL: l.URL()}, Identity{Tandem: "other"}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "another build") {
 		t.Errorf("a worker of another build: %v", err)
 	}
 	none := func(context.Context, Run, string) (Explorer, error) {
 		return nil, errors.New("there is no such directory")
 	}
-	err = Work(t.Context(), Options{URL: l.URL()}, Identity{}, none)
+	err = Work(t.Context(), Options{URL: l.URL()}, Identity{}, none, nil)
 	if err == nil || !strings.Contains(err.Error(), "no such directory") {
 		t.Errorf("a worker that cannot start: %v", err)
 	}

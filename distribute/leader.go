@@ -32,6 +32,7 @@ type Leader struct {
 	books      ledger.Ledger
 	open       map[uint64]*givenPart
 	workers    map[string]time.Time // when each gave a sign of life last
+	shares     map[string][]uint64  // the members of each
 	refused    map[string]bool      // workers that have said why they cannot work
 	executions int
 	problem    string // why parts cannot be given out, as it was told last; empty: they can
@@ -55,7 +56,7 @@ func Lead(ctx context.Context, o Options, run Run, program string) (*Leader, err
 	}
 	run.ID, run.Embedded = rand.Text()[:12], c.own != nil
 	l := &Leader{connection: c, run: run, program: program, began: time.Now(), open: map[uint64]*givenPart{},
-		workers: map[string]time.Time{}, refused: map[string]bool{}}
+		workers: map[string]time.Time{}, shares: map[string][]uint64{}, refused: map[string]bool{}}
 	l.ctx, l.end = context.WithCancel(ctx)
 	if err := l.begin(); err != nil {
 		l.end()
@@ -85,10 +86,11 @@ func (l *Leader) hear(m *nats.Msg) {
 	}
 	if w.Run != l.run.ID {
 		delete(l.workers, w.ID)
+		delete(l.shares, w.ID)
 		return
 	}
 	// The clock is that of the leader: those of workers may differ.
-	l.workers[w.ID] = time.Now()
+	l.workers[w.ID], l.shares[w.ID] = time.Now(), w.Shares
 	l.see(w.Part)
 }
 
@@ -115,6 +117,7 @@ func (l *Leader) Workers() int {
 	for id, at := range l.workers {
 		if time.Since(at) > lifetime {
 			delete(l.workers, id)
+			delete(l.shares, id)
 		}
 	}
 	return len(l.workers)

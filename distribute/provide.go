@@ -32,6 +32,9 @@ func (c *connection) provide(ctx context.Context) error {
 			}
 		}
 		if err == nil {
+			_, err = c.js.CreateOrUpdateStream(ctx, sharesConfig(replicas))
+		}
+		if err == nil {
 			state, err = c.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 				Bucket: stateBucket, TTL: lifetime, MaxBytes: maxState, Replicas: replicas,
 			})

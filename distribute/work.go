@@ -24,10 +24,11 @@ type Start func(ctx context.Context, run Run, program string) (Explorer, error)
 // worker works at runs, one after the other.
 type worker struct {
 	*connection
-	start Start
-	own   Identity
-	news  chan struct{} // has something when a run has begun or ended
-	end   context.CancelCauseFunc
+	start  Start
+	become Become
+	own    Identity
+	news   chan struct{} // has something when a run has begun or ended
+	end    context.CancelCauseFunc
 
 	mu     sync.Mutex // guards what follows
 	state  Worker
@@ -43,7 +44,8 @@ var errBye = errors.New("the server has ended with its check")
 // Work explores parts of the runs that are led at a server, until the context ends, or the server
 // ends with its run. It needs neither the source of the program nor Go. An error is one that would
 // come again: another build, or no server.
-func Work(ctx context.Context, o Options, own Identity, start Start) error {
+func Work(ctx context.Context, o Options, own Identity, start Start,
+	become Become) error {
 	if strings.HasPrefix(o.URL, Embedded) {
 		return errors.New("a worker needs the URL that tandem check --distribute has shown")
 	}
@@ -56,8 +58,9 @@ func Work(ctx context.Context, o Options, own Identity, start Start) error {
 		return fmt.Errorf("NATS server %s: %w", withoutSecret(c.url), err)
 	}
 	host, _ := os.Hostname()
-	w := &worker{connection: c, start: start, own: own, state: Worker{ID: rand.Text()[:8], Host: host},
-		news: make(chan struct{}, 1)}
+	w := &worker{connection: c, start: start, become: become, own: own,
+		state: Worker{ID: rand.Text()[:8], Host: host},
+		news:  make(chan struct{}, 1)}
 	ctx, w.end = context.WithCancelCause(ctx)
 	var busy sync.WaitGroup
 	defer busy.Wait()
@@ -177,6 +180,9 @@ func (w *worker) work(ctx context.Context, run Run) error {
 	}
 	if err := os.Chmod(program, 0o700); err != nil {
 		return err
+	}
+	if run.Key != "" {
+		return w.takeShares(ctx, run, program)
 	}
 	// To start may take a while: the program runs once, to see that it does what it does elsewhere.
 	explorer, err := w.start(ctx, run, program)

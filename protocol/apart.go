@@ -58,7 +58,7 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	defer b.teller.Close()
 	c := newSearch(m, o, b)
 	config := apart.Config{Global: c, Names: names{m, c.Table}, Parts: s.Parts, Partition: s.Partition,
-		Search: search, Batch: s.Batch}
+		Search: search, Batch: s.Batch, Model: (&keeper{machine: m}).description()}
 	if s.IsFront {
 		r, err := leadApart(m, config, s, b)
 		told := shared{r, fmt.Sprint(err)}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tandem-mc/tandem/protocol/internal/apart"
+	"github.com/tandem-mc/tandem/protocol/session"
 )
 
 // post brings messages from one goroutine to another, as a server does for processes. Everything
@@ -58,8 +59,9 @@ func (b *box) Send(to int, message []byte) error {
 	}
 	if b.left--; b.left == 0 {
 		b.isGone = true
-		b.put(apart.Front, apart.Gone(b.own, b.number, "killed"))
-		return errLost
+		data, err := session.Gone(session.Ended{Part: b.own, Process: b.number, Reason: "killed"})
+		b.put(apart.Front, data)
+		return errors.Join(errLost, err)
 	}
 	b.put(to, message)
 	return nil

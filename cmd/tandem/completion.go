@@ -81,7 +81,7 @@ func argumentsOf(command string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		switch command {
 		// Packages can be files, too, but nobody names them so.
-		case "check", "test", "compare", "config", "init":
+		case "check", "test", "compare", "config", "init", "protocol":
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		// A schedule is an argument, too, but nobody types one.
 		case "replay", "show", "debug":

@@ -82,8 +82,8 @@ func groupCommands(root *cobra.Command) {
 		&cobra.Group{ID: toSetUp, Title: "Set up:"})
 	// Names that are not here are those of commands that prepare a check, or look after peers.
 	group := map[string]string{
-		"check": toCheck, "worker": toCheck, "status": toCheck, "test": toCheck, "compare": toCheck,
-		"replay": toExplain, "show": toExplain, "debug": toExplain, "cache": toExplain,
+		"check": toCheck, "protocol": toCheck, "worker": toCheck, "status": toCheck, "test": toCheck,
+		"compare": toCheck, "replay": toExplain, "show": toExplain, "debug": toExplain, "cache": toExplain,
 	}
 	for _, c := range root.Commands() {
 		c.GroupID = cmp.Or(group[c.Name()], toSetUp)

@@ -116,9 +116,9 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 	}
 	root.AddCommand(checkCommand(), testCommand(), compareCommand(), replayCommand(), showCommand(),
 		debugCommand(), cacheCommand(), peersCommand(), ckptdCommand(), doctorCommand(), initCommand(),
-		configCommand(), versionCommand(), manCommand(), distributed.Worker(), distributed.Status())
-	// Now, so that they are listed with the others.
-	root.InitDefaultHelpCmd()
+		configCommand(), versionCommand(), manCommand(), distributed.Worker(), distributed.Status(),
+		distributed.Protocol(verdictOf))
+	root.InitDefaultHelpCmd() // now, so that they are listed with the others
 	root.InitDefaultCompletionCmd()
 	complete(root)
 	describeCompletion(root)

@@ -60,6 +60,25 @@ type Frame struct {
 	Data    []byte // of Send
 }
 
+// KindGone is the first byte of the message that Gone makes. Other messages begin with smaller
+// ones.
+const KindGone = 6
+
+// Gone is the message that tells the front that a process has ended.
+func Gone(e Ended) ([]byte, error) {
+	data, err := json.Marshal(e)
+	return append([]byte{KindGone, 0}, data...), err
+}
+
+// Ended is a process that has ended, and why.
+type Ended struct {
+	Part    int
+	Process uint64
+	Reason  string
+	// ByItself: it was not killed, nor its machine. Another one may end in the same way.
+	ByItself bool
+}
+
 // maxFrame bounds the bytes of a frame.
 const maxFrame = 1 << 30
 

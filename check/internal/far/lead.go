@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/executor"
+	"github.com/tandem-mc/tandem/check/internal/members"
 	"github.com/tandem-mc/tandem/check/internal/pool"
 	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/configs"
@@ -31,8 +32,8 @@ type Options struct {
 	Joined  func(parts func() int)
 }
 
-// identity is what leaders and workers have to have in common.
-func identity() (distribute.Identity, error) {
+// Identity is what leaders and workers have to have in common.
+func Identity() (distribute.Identity, error) {
 	// The hash says it all. The rest is for the message when it differs.
 	i := distribute.Identity{Go: runtime.Version(), OS: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -75,7 +76,7 @@ func Lead(ctx context.Context, c *executor.Config, x *executor.Executor, o Optio
 		o.Say = func(string, ...any) {}
 	}
 	// Everything that can go wrong without a server is done before one is started.
-	own, err := identity()
+	own, err := Identity()
 	if err != nil {
 		return nil, err
 	}
@@ -161,11 +162,12 @@ func (l *Leader) Gather(ctx context.Context, p *pool.Pool, s *explore.Search) {
 
 // Work explores parts of the checks that are led at a server, until the context ends.
 func Work(ctx context.Context, o Options) error {
-	own, err := identity()
+	own, err := Identity()
 	if err != nil {
 		return err
 	}
-	return distribute.Work(ctx, distribute.Options{URL: o.Server, Login: o.Login, Say: o.Say}, own, start)
+	return distribute.Work(ctx, distribute.Options{URL: o.Server, Login: o.Login, Say: o.Say}, own, start,
+		members.Become)
 }
 
 // Status is what there is to know of a NATS server: the check that is led there, and the workers.

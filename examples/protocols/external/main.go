@@ -15,9 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tandem-mc/tandem/examples/protocols/paxos"
-	"github.com/tandem-mc/tandem/examples/protocols/synod"
-	"github.com/tandem-mc/tandem/examples/protocols/twophase"
+	"github.com/tandem-mc/tandem/examples/protocols/internal/named"
 	"github.com/tandem-mc/tandem/protocol"
 )
 
@@ -72,29 +70,12 @@ func run(args []string, out, progress io.Writer) error {
 	return nil
 }
 
-// modelOf is a model by its name.
-func modelOf(name string) (*protocol.Model, error) {
-	kind, size, _ := strings.Cut(name, ":")
-	n, err := strconv.Atoi(size)
-	switch {
-	case err != nil:
-	case kind == "synod":
-		c := synod.Config{Proposers: 2, Acceptors: 3, Learners: 1, Rounds: n, Quorums: n > 1}
-		return synod.Model(c), nil
-	case kind == "paxos":
-		return paxos.Model(3, n), nil
-	case kind == "twophase":
-		return twophase.Model(n), nil
-	}
-	return nil, fmt.Errorf("there is no model %q: take synod:1, paxos:2, twophase:8 or such", name)
-}
-
 // inMemory is the bound of a search in memory.
 const inMemory = 64 << 30
 
 // search does one search, and prints the result.
 func (s *settings) search(out, progress io.Writer) error {
-	m, err := modelOf(s.models)
+	m, err := named.Model(s.models)
 	if err != nil {
 		return err
 	}

@@ -35,17 +35,3 @@ func TestLine(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
-
-// TestModels: a name that stands for nothing is an error, and says which ones do.
-func TestModels(t *testing.T) {
-	for _, name := range []string{"", "synod", "synod:", "other:1"} {
-		if _, err := modelOf(name); err == nil || !strings.Contains(err.Error(), "synod:1") {
-			t.Errorf("%q: error %v", name, err)
-		}
-	}
-	for _, name := range []string{"synod:1", "synod:2", "paxos:1", "twophase:3"} {
-		if m, err := modelOf(name); err != nil || len(m.Nodes) < 3 {
-			t.Errorf("%q: error %v", name, err)
-		}
-	}
-}

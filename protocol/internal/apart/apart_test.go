@@ -181,8 +181,10 @@ func TestOwner(t *testing.T) {
 			owners := uint64(0)
 			for b := range 60 {
 				s := &system.State{Locals: []table.Local{table.Local(a), table.Local(b)}}
-				digest, _ := d.state(s)
-				owner := p.owner(d, s, digest, len(counts))
+				owner, err := p.owner(d, s, len(counts))
+				if err != nil {
+					t.Fatal(err)
+				}
 				counts[owner]++
 				owners |= 1 << owner
 			}

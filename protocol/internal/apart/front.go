@@ -9,6 +9,7 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
+	"github.com/tandem-mc/tandem/protocol/session"
 )
 
 // Totals are what all parts have done.
@@ -57,7 +58,7 @@ type front struct {
 	digests   *digests
 	followers map[uint64]*table.Follower
 	processes []uint64 // by part
-	lost      []int    // how many processes of a part were lost since it has reported last
+	lost      []int    // how many processes of a part have ended by themselves since its last report
 	level     int
 	reports   []*report // of the level, by part
 	totals    Totals
@@ -124,7 +125,7 @@ func (f *front) chosen() (Partition, error) {
 		return f.Partition, nil
 	}
 	h, err := global.NewShare(f.Global, global.ShareConfig{Digest: f.digests.state,
-		Owner: func(*system.State, uint64) int { return 0 }})
+		Owner: func(*system.State) (int, error) { return 0, nil }})
 	if err != nil {
 		return f.Partition, err
 	}
@@ -146,8 +147,9 @@ func (f *front) chosen() (Partition, error) {
 
 // send begins a level.
 func (f *front) send(processes []uint64, batches [][]int) error {
-	return f.t.Send(Levels, encode(kindGo, f.Search, begin{Level: f.level, Partition: f.Partition.String(),
-		OnlyCount: f.isLast(), Processes: processes, Batches: batches, Totals: f.totals}))
+	return f.t.Send(Levels, encode(kindGo, f.Search, begin{Level: f.level, Model: f.Model,
+		Partition: f.Partition.String(), OnlyCount: f.isLast(), Processes: processes, Batches: batches,
+		Totals: f.totals}))
 }
 
 // isLast says whether the level is at the bound on the depth.
@@ -159,7 +161,7 @@ func (f *front) start(part int) error {
 	return f.t.Start(part, f.processes[part])
 }
 
-// maxLost is how many processes of a part may be lost without a report in between.
+// maxLost is how many processes of a part may end by themselves without a report in between.
 const maxLost = 5
 
 // await handles messages until something is so. Answers go to take.
@@ -188,7 +190,7 @@ func (f *front) await(isSo func() bool, take func(answer)) error {
 				take(a)
 			}
 		case kindGone:
-			g := gone{}
+			g := session.Ended{}
 			if err := read(data, &g); err != nil {
 				return err
 			}
@@ -201,12 +203,15 @@ func (f *front) await(isSo func() bool, take func(answer)) error {
 }
 
 // replace starts another process in place of one that is gone.
-func (f *front) replace(g gone) error {
+func (f *front) replace(g session.Ended) error {
 	if g.Part < 0 || g.Part >= f.Parts || f.processes[g.Part] != g.Process {
 		return nil // it was replaced before
 	}
 	f.totals.Lost++
-	if f.lost[g.Part]++; f.lost[g.Part] > maxLost {
+	if g.ByItself {
+		f.lost[g.Part]++
+	}
+	if f.lost[g.Part] > maxLost {
 		return fmt.Errorf("part %d of the search was begun %d times, and each process ended: %s", g.Part,
 			maxLost+1, g.Reason)
 	}
@@ -270,6 +275,7 @@ func (f *front) endLevel() (*Outcome, error) {
 		f.totals.Sent += r.Sent
 		f.totals.SentBytes += r.SentBytes
 		f.totals.Known += r.Known
+		f.totals.Again += r.Again
 		bytes += r.Bytes
 		for _, n := range r.Batches {
 			f.totals.Messages += n

@@ -40,7 +40,8 @@ const (
 	kindBatch              // states for another part
 	kindReport             // a part has expanded a level
 	kindAnswer             // to kindAsk
-	kindGone               // a process has ended; this comes from whoever has started it
+	// A process has ended. This comes from whoever has started it.
+	kindGone = kind(session.KindGone)
 )
 
 // head is what each message begins with: its kind, and the number of the search.
@@ -51,6 +52,7 @@ func appendHead(dst []byte, k kind, search int) []byte {
 // begin is kindGo. All that the parts have sent in the level before is to be received first.
 type begin struct {
 	Level     int
+	Model     string
 	Partition string
 	// OnlyCount: the level lies at the bound on the depth, and is not expanded.
 	OnlyCount bool
@@ -77,9 +79,11 @@ type report struct {
 	Sent      int
 	SentBytes int64
 	Known     int
-	Found     *found
-	Reason    string
-	Error     string
+	// Again are states of levels that another process had done before.
+	Again  int
+	Found  *found
+	Reason string
+	Error  string
 	// Entries of the table, from a number on up to another one.
 	From, To int
 	Entries  []byte
@@ -110,18 +114,6 @@ type answer struct {
 	Digest uint64
 	Locals []uint64
 	Error  string
-}
-
-// gone is kindGone.
-type gone struct {
-	Part    int
-	Process uint64
-	Reason  string
-}
-
-// Gone is the message that tells the front that a process has ended.
-func Gone(part int, process uint64, reason string) []byte {
-	return encode(kindGone, 0, gone{part, process, reason})
 }
 
 // encode makes a message. There are few of those that are not batches, two for each part and level,

@@ -16,6 +16,8 @@ type Config struct {
 	// large.
 	Global global.Config
 	Names  Names
+	// Model says which model it is, in all processes alike.
+	Model string
 	// Parts is how many there are, Partition what divides states among them.
 	Parts     int
 	Partition Partition
@@ -52,6 +54,7 @@ type part struct {
 	report  report
 	// isSilent: the level was done by another process before, and nobody waits for it.
 	isSilent bool
+	again    int // states of such levels
 	state    system.State
 	before   system.State
 }
@@ -199,12 +202,15 @@ func (p *part) expand(b *begin) error {
 
 // begin makes the share, when the partition function is known.
 func (p *part) begin(b *begin) (err error) {
+	if b.Model != p.Model {
+		return errModel
+	}
 	if p.Partition, err = Parse(b.Partition); err != nil {
 		return err
 	}
 	p.share, err = global.NewShare(p.Global, global.ShareConfig{Digest: p.digests.state, Own: p.own,
-		Owner: func(s *system.State, digest uint64) int {
-			return p.Partition.owner(p.digests, s, digest, p.Parts)
+		ByLocals: p.Partition.Nodes != 0, Owner: func(s *system.State) (int, error) {
+			return p.Partition.owner(p.digests, s, p.Parts)
 		}})
 	return err
 }
@@ -212,6 +218,10 @@ func (p *part) begin(b *begin) (err error) {
 // errOther is of processes whose handlers do different things.
 var errOther = errors.New("handlers do other things in another process: what they do may depend on nothing " +
 	"but the node and the event, and not on the machine, its files or its environment")
+
+// errModel is of processes that do not come to the same model.
+var errModel = errors.New("a process checks another model than the one that leads: have the test come to " +
+	"the same models in the same order each time, whatever the machine, its files and its environment are")
 
 // receive adds the states of a batch.
 func (p *part) receive(r received) error {
@@ -285,9 +295,11 @@ func (p *part) send(to int) error {
 func (p *part) tell(f *global.Found) (err error) {
 	if p.isSilent {
 		p.told = p.share.Tally()
+		p.again += p.report.States
 		return nil
 	}
 	r := &p.report
+	r.Again, p.again = p.again, 0
 	r.Batches = p.numbers
 	tally := p.share.Tally()
 	r.Transitions, r.Reached, r.Bytes = tally.Transitions-p.told.Transitions, tally.Reached, tally.Bytes

@@ -65,19 +65,25 @@ func (p Partition) String() string {
 	return "part=" + strings.Join(list, ",")
 }
 
-// owner is the part of a state with a digest.
-func (p Partition) owner(d *digests, s *system.State, digest uint64, parts int) int {
-	if p.Nodes != 0 {
-		digest = 0
-		for rest := p.Nodes; rest != 0; rest &= rest - 1 {
-			node := bits.TrailingZeros64(rest)
-			// They were asked for with the digest of the state.
-			digest += d.locals[node][s.Locals[node]]
+// owner is the part of a state.
+func (p Partition) owner(d *digests, s *system.State, parts int) (int, error) {
+	digest := uint64(0)
+	if p.Nodes == 0 {
+		var err error
+		if digest, err = d.state(s); err != nil {
+			return 0, err
 		}
-		digest = mix(digest)
 	}
-	high, _ := bits.Mul64(digest, uint64(parts))
-	return int(high)
+	for rest := p.Nodes; rest != 0; rest &= rest - 1 {
+		node := bits.TrailingZeros64(rest)
+		n, err := d.local(node, s.Locals[node])
+		if err != nil {
+			return 0, err
+		}
+		digest += n
+	}
+	high, _ := bits.Mul64(mix(digest), uint64(parts))
+	return int(high), nil
 }
 
 // spare is how many combinations there are to be for each part, so that parts are about as large.

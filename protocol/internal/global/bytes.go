@@ -64,6 +64,8 @@ func (f *byteForm) placeOf(at space.Ref) uint64 {
 
 func (f *byteForm) look(at space.Ref, s *system.State) { f.config.Unpack(s, f.State(at)) }
 
+func (f *byteForm) lookLocals(at space.Ref, s *system.State) { f.look(at, s) }
+
 // cut leaves a part whole: there are many shards, and only some places are those of states.
 func (f *byteForm) cut(parts []part, whole part) []part { return append(parts, whole) }
 

@@ -129,6 +129,8 @@ type form interface {
 	Size() (states int, bytes int64)
 	add(s *system.State, parent space.Ref) (at space.Ref, isNew bool, err error)
 	look(at space.Ref, s *system.State)
+	// lookLocals reads the local states, and perhaps the rest.
+	lookLocals(at space.Ref, s *system.State)
 	// addFrom is add, with the node that has led to the state; origin returns it. A form may not
 	// remember it: it only saves steps.
 	addFrom(s *system.State, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error)

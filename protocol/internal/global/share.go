@@ -45,9 +45,11 @@ type ShareConfig struct {
 	// Digest is a number of a state that is the same in all processes. Different states may have
 	// the same, but rarely.
 	Digest func(*system.State) (uint64, error)
-	// Owner is whose a state is, Own who this process is.
-	Owner func(*system.State, uint64) int
-	Own   int
+	// Owner is whose a state is, Own who this process is. ByLocals: it looks at the local states
+	// only.
+	Owner    func(*system.State) (int, error)
+	ByLocals bool
+	Own      int
 }
 
 // member is an own state. Before is the place in packed, plus one, of what it was reached from, if
@@ -208,19 +210,25 @@ func (h *Share) expandAll() error {
 // side by side, so that state is looked up once.
 func (h *Share) handOn(hand Hand) error {
 	last := space.None
+	look := h.form.look
+	if h.config.ByLocals {
+		look = h.form.lookLocals
+	}
 	for at := range h.form.each(0, h.levelEnd[0], h.form.End(0)) {
-		h.form.look(at, &h.state)
-		digest, err := h.config.Digest(&h.state)
+		look(at, &h.state)
+		to, err := h.config.Owner(&h.state)
 		if err != nil {
 			return err
 		}
-		to := h.config.Owner(&h.state, digest)
 		if to == h.config.Own {
 			h.next = append(h.next, member{at: at})
 			continue
 		}
 		if hand == nil {
 			continue
+		}
+		if h.config.ByLocals {
+			h.form.look(at, &h.state)
 		}
 		node := h.form.origin(at)
 		if parent := h.form.Parent(at); node > 0 && parent != last {

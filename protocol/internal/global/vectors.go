@@ -69,6 +69,11 @@ func (f *vectorForm[V]) look(at space.Ref, s *system.State) {
 	f.layout.Decode(s, &v)
 }
 
+func (f *vectorForm[V]) lookLocals(at space.Ref, s *system.State) {
+	v := f.State(at)
+	f.layout.DecodeLocals(s, &v)
+}
+
 // cut has no part that is large, so that workers end at about the same time.
 func (f *vectorForm[V]) cut(parts []part, whole part) []part {
 	if f.Shards() == 1 {

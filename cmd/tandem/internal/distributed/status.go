@@ -118,6 +118,8 @@ func workersOf(s *check.Distributed) (rows [][]string) {
 		switch {
 		case w.Part != 0:
 			does = fmt.Sprint("explores part ", w.Part)
+		case len(w.Shares) > 0:
+			does = fmt.Sprintf("does %d parts of a search over states", len(w.Shares))
 		case w.Run != "":
 			does = "waits for a part"
 		}

@@ -19,6 +19,7 @@ func TestStatus(t *testing.T) {
 		"executions": 1234, "elapsed": 61000000000},
 		"Workers": [{"id": "A", "host": "one", "run": "r", "part": 7, "parts": 3, "executions": 400,
 		"rate": 99.6},
+		{"id": "E", "host": "five", "run": "r", "shares": [4, 5]},
 		{"id": "B", "host": "two", "run": "r"}, {"id": "C", "host": "three"},
 		{"id": "D", "host": "four", "problem": "another build"}]}`), &s); err != nil {
 		t.Fatal(err)
@@ -30,7 +31,8 @@ func TestStatus(t *testing.T) {
 		"none": {none, []string{"no check leads there", "WORKER  HOST"}},
 		"one": {&s, []string{"check ./cmd/<client>", "executions 1234 in 1m1s", "5 done, 1 open, 3 withdrawn",
 			"720 executions, 20 of them twice or too late", "A one 3 400 100 explores part 7",
-			"B two 0 0 0 waits for a part", "C three 0 0 0 waits for a check", "D four 0 0 0 another build"}},
+			"B two 0 0 0 waits for a part", "C three 0 0 0 waits for a check", "D four 0 0 0 another build",
+			"E five 0 0 0 does 2 parts of a search over states"}},
 	} {
 		var table strings.Builder
 		writeStatus(&table, c.s)

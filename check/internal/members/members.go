@@ -1,0 +1,201 @@
+// Package members runs the processes that search the states of a model together: the one that
+// leads, and the parts. They run a program or test of the user, in which package protocol finds a
+// socket in its environment (protocol/session). What comes over it is brought to the others by a
+// server.
+package members
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/tandem-mc/tandem/distribute"
+	"github.com/tandem-mc/tandem/protocol/session"
+)
+
+// Setup is what a worker has to know of a search, beside the program.
+type Setup struct {
+	Args []string
+	// Dir is where the program runs, if it is there; else it runs in an empty directory.
+	Dir       string
+	Parts     int
+	Partition string
+}
+
+// Become implements distribute.Become. The program ends by itself when the search has, whatever it
+// has come to: a test that fails where the search is led fails here, too.
+func Become(ctx context.Context, run distribute.Run, program string, m distribute.Member,
+	p distribute.Post) error {
+	var s Setup
+	if err := json.Unmarshal(run.Setup, &s); err != nil {
+		return fmt.Errorf("reading what the search is: %w", err)
+	}
+	// What a part prints is what the one that leads prints, or says why it has ended.
+	out := &tail{}
+	hello := &session.Hello{Own: m.Part, Process: m.Process, Parts: s.Parts, Partition: s.Partition}
+	err := Run(ctx, s, program, hello, Wires{Post: p}, out, out)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w; it has printed: %s", err, out)
+	}
+	return err
+}
+
+// Wires are what the frames of a process lead to. Parts may not start others: whoever leads alone
+// knows which process is which part.
+type Wires struct {
+	Post distribute.Post
+	// Start and Forget are for the process that leads; nil: this one does not.
+	Start  func(distribute.Member)
+	Forget func(context.Context) error
+}
+
+// Run runs the program as a member until it ends, and returns its error. If the connection to the
+// others is lost for good, the program is ended, and the error says why. The environment is that of
+// this process, but for the socket.
+func Run(ctx context.Context, s Setup, program string, hello *session.Hello, w Wires,
+	stdout, stderr io.Writer) error {
+	// The socket has a short name, since the system has room for some hundred bytes only.
+	dir, err := os.MkdirTemp("", "tandem-member-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("a socket for the program: %w", err)
+	}
+	defer listener.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c := exec.CommandContext(ctx, program, s.Args...)
+	c.Dir, c.Stdout, c.Stderr = s.Dir, stdout, stderr
+	if _, err := os.Stat(s.Dir); err != nil {
+		c.Dir = dir
+	}
+	c.Env = append(os.Environ(), session.Environment+"="+path)
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// The system looks at the end of the thread that has started the process.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := c.Start(); err != nil {
+		return fmt.Errorf("starting the program: %w", err)
+	}
+	var busy sync.WaitGroup
+	busy.Go(func() {
+		if err := serve(ctx, listener, hello, w); err != nil && ctx.Err() == nil {
+			cancel(err)
+		}
+	})
+	err = c.Wait()
+	cause := context.Cause(ctx)
+	cancel(nil)
+	listener.Close()
+	busy.Wait()
+	if cause != nil {
+		return cause
+	}
+	return err
+}
+
+// serve connects the program with the others until it ends. A program that checks no model never
+// comes. Each way has a goroutine: a process that only listens, such as a part that waits for a
+// level, must not keep it from sending, nor the reverse.
+func serve(ctx context.Context, l net.Listener, hello *session.Hello, w Wires) error {
+	raw, err := l.Accept()
+	if err != nil {
+		return nil // the program has ended
+	}
+	conn := session.NewConn(raw)
+	defer conn.Close()
+	if err := conn.Greet(hello); err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var busy sync.WaitGroup
+	var failed error
+	busy.Go(func() {
+		for {
+			data, err := w.Post.Receive(ctx)
+			if err != nil {
+				failed = err
+				break
+			}
+			if conn.WriteMessage(data) != nil {
+				break // the program has ended
+			}
+		}
+		conn.Close()
+	})
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	sent := forward(ctx, conn, w)
+	cancel()
+	busy.Wait()
+	if errors.Is(failed, context.Canceled) {
+		failed = nil
+	}
+	return errors.Join(sent, failed)
+}
+
+// errLead is of a part that wants what only the one that leads may. No part of this version does.
+var errLead = errors.New("a part wants to lead: this is an error in tandem")
+
+// forward does what the program wants, until that ends. A message is sent when the server has it.
+// So if the server is slow, or away, the program waits at its socket, and what it has reached stays
+// in it.
+func forward(ctx context.Context, conn *session.Conn, w Wires) error {
+	for {
+		f, err := conn.Frame()
+		if err != nil {
+			return nil // the program has ended
+		}
+		switch {
+		case f.Op == session.Send:
+			err = w.Post.Send(ctx, f.To, f.Data)
+		case w.Start == nil:
+			err = errLead
+		case f.Op == session.Start:
+			w.Start(distribute.Member{Part: f.To, Process: f.Process})
+		case f.Op == session.Forget:
+			err = w.Forget(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// tail keeps the last bytes that were written. A process that has panicked says why at its end.
+type tail struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+// tailBytes is how many.
+const tailBytes = 2 << 10
+
+func (t *tail) Write(data []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, data...)
+	t.data = t.data[max(0, len(t.data)-tailBytes):]
+	return len(data), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.data))
+}

@@ -1,0 +1,153 @@
+// Package protocols has several processes check a model of package protocol together, on this
+// machine and on others. The model is Go code of the user: a test, or a program. All processes run
+// it. One of them leads, and each of the others does a part of the search.
+package protocols
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/tandem-mc/tandem/check/internal/far"
+	"github.com/tandem-mc/tandem/check/internal/members"
+	"github.com/tandem-mc/tandem/check/internal/scratch"
+	"github.com/tandem-mc/tandem/distribute"
+	"github.com/tandem-mc/tandem/protocol/session"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Options say what is checked, and by whom.
+type Options struct {
+	far.Options
+	// Package is that of the model, as the go command names it.
+	Package string
+	// Tests is a regular expression for the tests to run; empty: the package is a program.
+	Tests string
+	// Args are for the program, or for the test binary.
+	Args []string
+	// Parts is into how many the search is divided, Partition by what: hash, part, or part= with
+	// numbers of nodes.
+	Parts     int
+	Partition string
+	// Stdout and Stderr take what the program that leads prints.
+	Stdout, Stderr io.Writer
+}
+
+// maxParts bounds how many parts there may be: each sends messages to each other one.
+const maxParts = 256
+
+// refusal says what is wrong with options; nil: nothing is.
+func (o *Options) refusal() error {
+	name, nodes, _ := strings.Cut(o.Partition, "=")
+	switch {
+	case o.Server == "":
+		return errors.New("a search of several processes needs a NATS server: name it with --distribute, " +
+			"or give embedded; go test checks a model in one process")
+	case o.Parts < 1 || o.Parts > maxParts:
+		return fmt.Errorf("there are %d parts: give a number from 1 to %d", o.Parts, maxParts)
+	case name == "depth":
+		return fmt.Errorf("--partition %s: a state that is reached twice may be at two depths, and would "+
+			"be visited twice: take hash, part, or part= with numbers of nodes", name)
+	case name != "hash" && name != "part" || name == "hash" && nodes != "":
+		return fmt.Errorf("there is no partition function %q: take hash, part, or part= with numbers of "+
+			"nodes", o.Partition)
+	}
+	return nil
+}
+
+// Check has a model checked. It builds the program, gives it to the workers, and runs it once here:
+// that is the process that leads. What the program says is its result; the error is nil if it has
+// ended with 0.
+func Check(ctx context.Context, o Options) error {
+	if err := o.refusal(); err != nil {
+		return err
+	}
+	// Workers of another build may count or divide in another way, and are refused.
+	own, err := far.Identity()
+	if err != nil {
+		return err
+	}
+	dir, clean, err := scratch.Make()
+	if err != nil {
+		return err
+	}
+	defer clean()
+	program := filepath.Join(dir, "program")
+	o.Say("building %s", o.Package)
+	setup, err := o.build(ctx, program)
+	if err != nil {
+		return err
+	}
+	hash, err := sut.HashFile(program)
+	if err != nil {
+		return err
+	}
+	known, err := json.Marshal(setup)
+	if err != nil {
+		return err
+	}
+	// Whoever checks the same again goes on.
+	key := sha256.Sum256(append([]byte(hash), known...))
+	run := distribute.Run{Package: o.Package, Identity: own, Program: hash, Setup: known,
+		Key: hex.EncodeToString(key[:8])}
+	gone := func(m distribute.Member, reason string, byItself bool) []byte {
+		data, _ := session.Gone(session.Ended{Part: m.Part, Process: m.Process, Reason: reason,
+			ByItself: byItself}) // numbers and a text
+		return data
+	}
+	s, err := distribute.LeadShares(ctx, distribute.Options{URL: o.Server, Login: o.Login, Dir: dir,
+		Say: o.Say}, run, program, members.Become, gone)
+	if err != nil {
+		return err
+	}
+	o.Say("workers join with: tandem worker %s", s.URL())
+	// The process here does no part: it adds up what the others report.
+	hello := &session.Hello{Front: true, Parts: o.Parts, Partition: o.Partition, Last: s.Last()}
+	err = members.Run(ctx, *setup, program, hello,
+		members.Wires{Post: s, Start: s.Start, Forget: s.Forget}, o.Stdout, o.Stderr)
+	// Whoever was interrupted may begin it again, and loses little.
+	s.Close(ctx.Err() != nil)
+	return err
+}
+
+// build builds the program with the Go of the user: nothing of it is patched, since nodes of a
+// model are run by package protocol and not by a scheduler.
+func (o *Options) build(ctx context.Context, program string) (*members.Setup, error) {
+	s := &members.Setup{Args: o.Args, Parts: o.Parts, Partition: o.Partition}
+	args := []string{"build", "-o", program, o.Package}
+	if o.Tests != "" {
+		args = []string{"test", "-c", "-o", program, o.Package}
+		// Tests come to their models in the same order everywhere.
+		s.Args = append([]string{"-test.run=" + o.Tests, "-test.v", "-test.timeout=0", "-test.parallel=1"},
+			o.Args...)
+	}
+	var errs bytes.Buffer
+	c := exec.CommandContext(ctx, "go", args...)
+	c.Stderr = &errs
+	if err := c.Run(); err != nil {
+		return nil, fmt.Errorf("building %s: %w\n%s", o.Package, err, strings.TrimSpace(errs.String()))
+	}
+	if _, err := os.Stat(program); err != nil {
+		return nil, fmt.Errorf("%s has neither tests nor a program: name another package", o.Package)
+	}
+	// A test runs in the directory of its package, a program where it was started.
+	var err error
+	if s.Dir, err = os.Getwd(); err != nil || o.Tests == "" {
+		return s, err
+	}
+	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", o.Package).Output()
+	if err != nil {
+		return nil, fmt.Errorf("where %s is: %w", o.Package, err)
+	}
+	s.Dir = strings.TrimSpace(string(out))
+	return s, nil
+}
