@@ -177,12 +177,13 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	// the check was started, as one program does.
 	config = nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth, Delays: c.Bounds.Delays,
 		Violations: r.Violations, Leaks: c.Leaks, Directory: from, Partitions: c.Links(), Agree: c.Agree,
-		Crews: usefulWorkers(c), Crashes: c.Crashing(), CrashLimit: c.CrashLimit, Slow: c.Slow,
+		Crews: usefulWorkers(c), Slow: c.Slow,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
-	asked := pick.Asked{Delays: c.Bounds.Delays, Faults: len(c.Crashes)+c.Slow > 0}
+	asked := pick.Asked{Delays: c.Bounds.Delays, Slow: c.Slow > 0}
 	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {
 		return config, clean, err
 	}
+	config.Crashes, config.CrashLimit = c.Crashing(), c.CrashLimit
 	config.Datagrams, config.DatagramLimit = datagram.Faults(&config.Worker.Environment)
 	if c.Group != nil && config.Walks == nil && c.Group.Behaviours() > 1 {
 		return config, clean, errors.New("peers with choices beside nodes are only run at random: add " +
@@ -270,16 +271,11 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 		if n := c.Delays; n != nil {
 			run.Reason += ", with at most " + textutil.CountOf(*n, "delay") + " in an execution of a node"
 		}
-		network := "the network loses no connection, and no node crashes"
-		if w := c.Worker.Environment; w.Faults > 0 {
-			network = fmt.Sprintf("connections fail: at most %s at each node%s; no node crashes",
-				textutil.CountOf(w.Faults, "time"), w.FaultWords())
-		}
 		run.Assumptions.Other = []string{
 			"a connect waits until the node listens for the first time",
 			"time passes only when no node can do anything else, and messages take none",
 			"a write never waits for who reads",
-			network + c.Parts(),
+			c.Mishaps(),
 		}
 		if c.Peers != nil {
 			run.Assumptions.Other = append(run.Assumptions.Other,

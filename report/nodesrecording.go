@@ -124,8 +124,9 @@ type NodeEvent struct {
 	// From is the number of the event that it takes something of, in the order of the file and from
 	// 1 on; 0: it takes nothing.
 	From int `json:"from,omitempty"`
-	// Comes is, of a walk, when it comes to node To, and a reset to its own node. It counts the
-	// inputs of that and the advances of the clock by then, two for each. 0: it does not come.
+	// Comes is, of a walk, when it comes to node To, and a reset or a crash to its own node. It
+	// counts the inputs of that and the advances of the clock by then, two for each. 0: it does not
+	// come. Of an exploration, only crashes have it.
 	Comes int `json:"comes,omitempty"`
 }
 

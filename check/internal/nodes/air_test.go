@@ -307,10 +307,12 @@ func TestDatagramsAgainstTwin(t *testing.T) {
 	link := [][][2]int{{{0, 1}}}
 	t.Run("reliable", func(t *testing.T) { compareAir(t, airState{parted: 2}, Config{}) })
 	t.Run("faults", func(t *testing.T) {
-		compareAir(t, airState{parted: 2, faults: 2}, Config{Datagrams: all, DatagramLimit: 2})
+		compareAir(t, airState{parted: 2, faults: 2},
+			Config{Datagrams: all, DatagramLimit: 2})
 	})
 	t.Run("parted, with faults", func(t *testing.T) {
-		compareAir(t, airState{faults: 1}, Config{Partitions: link, Datagrams: all, DatagramLimit: 1})
+		compareAir(t, airState{faults: 1}, Config{Partitions: link,
+			Datagrams: all, DatagramLimit: 1})
 	})
 }
 

@@ -2,11 +2,13 @@ package nodes
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/check/internal/nodes/turns"
@@ -180,22 +182,33 @@ func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
 	}
 	g, limit, err := turns.Complete(x.net, prefix, x.extend)
 	x.unknown = cmp.Or(x.unknown, limit)
-	if g != nil && !network.IsDue(g) {
+	if g != nil && !network.IsDue(g) && lives.AreAllUp(g) {
 		x.never = cmp.Or(x.never, network.NeverListens(x.net, g))
 	}
 	return g, err
 }
 
 // crashes makes the crash that the script has next, if it comes now; nil: it has none.
-func (n *environment) crashes() *model.Crash {
-	if n.pace == nil || n.deviation >= 0 || len(n.made) >= len(n.script) {
+func (n *environment) crashes(in *model.Input) *model.Crash {
+	if n.deviation >= 0 {
 		return nil
 	}
-	next := n.script[len(n.made)]
-	lost := network.Did(&next).Lost
-	if network.Did(&next).Kind != model.Crashed || !n.pace.Breaks(next.Name, n.moment()) {
+	now := n.moment()
+	if n.pace == nil && n.net.CrashLimit(n.node) > 0 {
+		n.Points.Note(lives.Point{Made: len(n.made), Input: n.input + 1, Moment: now,
+			Unsynced: in.Unsynced}, in.Kind == model.Disk)
+	}
+	if len(n.made) >= len(n.script) || network.Did(&n.script[len(n.made)]).Kind != model.Crashed {
 		return nil
 	}
+	next := &n.script[len(n.made)]
+	lost := network.Did(next).Lost
+	at, known := n.Fate[next.Name]
+	if n.pace == nil && (!known || at > now || lost > in.Unsynced) ||
+		n.pace != nil && !n.pace.Breaks(next.Name, now) {
+		return nil
+	}
+	n.Crashed = now
 	n.crash(lost)
 	return &model.Crash{Lost: lost}
 }
@@ -214,13 +227,20 @@ func (n *environment) restart() {
 }
 
 // restarts has a node that has crashed take part in the advances of the clock that come before it
-// runs again, as the script says, and says whether it does.
-func (n *environment) restarts() bool {
-	for n.deviation < 0 && len(n.made) < len(n.script) {
-		switch next := n.script[len(n.made)]; network.Did(&next).Kind {
-		case model.Pass:
-			n.passes(network.Did(&next))
-		case model.Restarted:
+// runs again, as the script says, and says whether it does. Beyond the script it runs again at once
+// where it goes on. Down is called wherever the node may run again, or wait for the clock to
+// advance; nil: nobody wants to know.
+func (n *environment) restarts(down func()) bool {
+	for n.deviation < 0 {
+		if down != nil {
+			down()
+		}
+		made := len(n.made)
+		switch {
+		case made < len(n.script) && n.script[made].Tick > 0:
+			n.passes(network.Did(&n.script[made]))
+		case made < len(n.script) && network.Did(&n.script[made]).Kind == model.Restarted,
+			made >= len(n.script) && n.goesOn:
 			n.restart()
 			return true
 		default:
@@ -228,6 +248,48 @@ func (n *environment) restarts() bool {
 		}
 	}
 	return false
+}
+
+// BeginsAnew implements lives.Node.
+func (n *environment) BeginsAnew(log *sut.Log, down func()) bool {
+	if log.Outcome != sut.Crashed || !n.restarts(down) {
+		return false
+	}
+	n.Was, n.Disk, n.Born = n.went(log), slices.Clone(log.Disk), n.now
+	n.Fate, n.Points, n.Before = nil, lives.Points{}, n.input+1
+	return true
+}
+
+// Life implements lives.Node.
+func (n *environment) Life() *lives.Mortal { return &n.Mortal }
+
+// Follows implements lives.Node.
+func (n *environment) Follows() (script, made []skeleton.Event, follows bool) {
+	return n.script, n.made, n.deviation < 0
+}
+
+// Clone implements lives.Node.
+func (n *environment) Clone() *environment {
+	c := *n
+	c.made, c.inputs, c.done = slices.Clone(n.made), slices.Clone(n.inputs), slices.Clone(n.done)
+	c.count, c.astray, c.gates = maps.Clone(n.count), maps.Clone(n.astray), nil
+	c.datagrams.Make, c.Points = c.make, lives.Points{} // where nodes may crash, it has no sockets
+	c.conns = slices.Clone(n.conns)
+	for i, was := range n.conns {
+		one := *was
+		one.inFlight = slices.Clone(was.inFlight)
+		c.conns[i] = &one
+	}
+	return &c
+}
+
+// went is how the node has come to where it is in the execution of which this is the log.
+func (n *environment) went(log *sut.Log) lives.Lives {
+	life := lives.Life{Choices: course.ChoicesOf(log.Events)}
+	if log.Outcome == sut.Crashed {
+		life.Crash = n.Crashed
+	}
+	return n.Was.With(life)
 }
 
 // passes has the node take part in an advance of the clock, whether it runs or not.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
+	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
@@ -30,6 +31,8 @@ func TestExploresByCrews(t *testing.T) {
 			model.Violated},
 		{"partition", Config{Nodes: partition, Partitions: [][][2]int{{{0, 1}}, {{0, 2}}}, Executions: 2000},
 			model.Violated},
+		{"crash", Config{Crash: given.Crash{Crashes: []int{0}, CrashLimit: 1},
+			Nodes: exampleNodes(t, "crash", "server 127.0.0.1:7800", "client")}, model.Violated},
 		{"agreement", Config{Nodes: election, Agree: agreed.Names{"leader of *"}}, model.Violated},
 		{"paxos", Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1"), Delays: &delays},
 			model.Holds},

@@ -76,7 +76,7 @@ func compareRuns(t *testing.T, list []Node, most int) (compared, events int) {
 		}
 		courses := make([]*course.Course, len(list))
 		for c := range list {
-			if courses[c], err = r.realise(c, s.Global, true); err != nil {
+			if courses[c], _, err = r.realise(c, s.Global, true); err != nil {
 				t.Fatal(err)
 			}
 		}

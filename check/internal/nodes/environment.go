@@ -8,6 +8,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/dependence"
+	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
@@ -45,6 +46,7 @@ type environment struct {
 	baton *baton.Baton
 	// pace says when arrivals and resets come; nil: as soon as they can and the script has them.
 	pace pace.Pace
+	lives.Mortal
 	// datagrams are its datagram sockets. Each has a place in conns, where it is closed.
 	datagrams datagram.Sockets
 	// said is, in a walk, what all nodes have published; nil: the script says what is wrong.
@@ -69,7 +71,7 @@ func newEnvironment(net *network.Nodes, node int, script []skeleton.Event, arriv
 // Exchange implements sut.Peers. Each input is an event of the node. What arrives because of it
 // does so in the same transition, as with peers.
 func (n *environment) Exchange(in model.Input) (model.Answer, error) {
-	if crash := n.crashes(); crash != nil {
+	if crash := n.crashes(&in); crash != nil {
 		return model.Answer{Crash: crash}, nil
 	}
 	in.Conn += n.base
@@ -399,6 +401,9 @@ func (n *environment) waits(send skeleton.Event, kind model.Kind) bool {
 		if !n.isLeft(e) {
 			continue
 		}
+		if network.Did(e).Kind == model.Crashed {
+			break // what comes later comes to another life
+		}
 		if takes := network.Did(e); takes.Kind == kind && (kind == model.Accept || takes.Conn == id) {
 			// Connections are accepted in the order in which they arrive.
 			if kind == model.Accept {
@@ -425,26 +430,6 @@ func (n *environment) waits(send skeleton.Event, kind model.Kind) bool {
 		return false
 	}
 	return n.later && len(n.made) < len(n.script) && !n.forced
-}
-
-// isOpen says whether a connection has arrived.
-func (n *environment) isOpen(connect skeleton.Name) bool {
-	for i := range n.arrivals {
-		if n.arrivals[i].Send.Name == connect {
-			return n.done[i]
-		}
-	}
-	return false
-}
-
-// canOpen says whether all that is before a connection has happened.
-func (n *environment) canOpen(connect skeleton.Name) bool {
-	for i := range n.arrivals {
-		if a := &n.arrivals[i]; a.Send.Name == connect && n.happened(a.After) && n.comes(i) {
-			return true
-		}
-	}
-	return false
 }
 
 // gatesOf are the gates of connections that are not as the node was told. A node that is ordered

@@ -7,9 +7,9 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
-	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/idle"
+	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -33,6 +33,8 @@ type exploration struct {
 	branched map[string]bool
 	tried    int // most connects across a partition in the epoch in which it begins
 	notice   idle.Notice
+	// crashed are those that were found to be possible: after how many events, and what is lost.
+	crashed map[[2]int]bool
 }
 
 // run explores the node with what the skeleton has arrive, and then with what else the network may
@@ -40,7 +42,7 @@ type exploration struct {
 // branches: where they do as the skeleton says, they do so in the first exploration, too.
 func (e *exploration) run() error {
 	begin := e.environment
-	_, err := e.x.search(e.item.Component, begin, e.judge)
+	_, err := e.all(e.judge).Explore(begin)
 	if err != nil || e.x.enough() {
 		return err
 	}
@@ -62,11 +64,38 @@ func (e *exploration) run() error {
 			way(n)
 			return n
 		}
-		if _, err := e.x.search(e.item.Component, other, e.branches); err != nil {
+		if _, err := e.all(e.branches).Explore(other); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// all has all lives of the node be looked at.
+func (e *exploration) all(look func(*environment, *sut.Log, model.Outcome) bool) *throughLives {
+	t := e.x.through(e.item.Component, look)
+	t.Down, t.All = e.down, true
+	return t
+}
+
+// down adds the branches of a node that is down.
+func (e *exploration) down(n *environment, log *sut.Log) {
+	for _, b := range lives.Rests(&e.item, len(n.made), e.x.net.Down) {
+		e.branch(b, n.went(log))
+	}
+}
+
+// crashes adds the branches in which the node crashes somewhere in an execution.
+func (e *exploration) crashes(n *environment, log *sut.Log) {
+	for _, at := range n.Points.List {
+		for _, b := range lives.Crashes(e.item.Component, e.item.Local.Events, at,
+			e.x.net.CrashLimit(e.item.Component)) {
+			if which := [2]int{at.Made, network.Did(b.Event).Lost}; !e.crashed[which] {
+				e.crashed[which] = true
+				e.branch(b, n.Was.With(at.Ends(log.Events, n.Before)))
+			}
+		}
+	}
 }
 
 // environment is that of an execution.
@@ -83,11 +112,13 @@ func (e *exploration) branches(n *environment, log *sut.Log, _ model.Outcome) bo
 // leaves adds the branches that an execution shows, and says whether there are any.
 func (e *exploration) leaves(n *environment, log *sut.Log) (c *pasts.Causality, leaves bool) {
 	c = n.analyse(log.Events, len(n.arrivals))
+	e.crashes(n, log)
 	// It was run to its end without more arriving. Only what it did first counts, and what others
 	// did that is not after that.
 	for _, at := range c.Departures {
 		event := n.made[at]
-		e.branch(skeleton.Branch{Component: e.item.Component, Before: n.followed(c), Event: &event}, log)
+		e.branch(skeleton.Branch{Component: e.item.Component, Before: n.followed(c), Event: &event},
+			n.went(log))
 	}
 	if len(c.Departures) > 0 {
 		return c, true
@@ -95,7 +126,7 @@ func (e *exploration) leaves(n *environment, log *sut.Log) (c *pasts.Causality, 
 	// It has ended, or waits, before it has done all, or for something else than is said.
 	if !n.hasDone(c) || n.waitsFor(log) != e.item.Local.Waits {
 		e.branch(skeleton.Branch{Component: e.item.Component, Before: network.Sorted(n.made),
-			Waits: n.waitsFor(log)}, log)
+			Waits: n.waitsFor(log)}, n.went(log))
 		return c, true
 	}
 	return c, false
@@ -103,14 +134,14 @@ func (e *exploration) leaves(n *environment, log *sut.Log) (c *pasts.Causality, 
 
 // branch adds a branch that an execution shows, unless an earlier one has shown it. It remembers
 // what leads there: the first schedule that does is as good as any.
-func (e *exploration) branch(b skeleton.Branch, log *sut.Log) {
+func (e *exploration) branch(b skeleton.Branch, went lives.Lives) {
 	key, way := network.KeyOfBranch(&b)
 	if e.branched[way] {
 		return
 	}
 	e.branched[way], e.found.Branches = true, append(e.found.Branches, b)
 	if e.x.ways.To(key) == nil {
-		e.x.ways.Remember(key, course.ChoicesOf(log.Events))
+		e.x.ways.Remember(key, went)
 	}
 }
 
@@ -135,7 +166,7 @@ func (e *exploration) judge(n *environment, log *sut.Log, outcome model.Outcome)
 	if outcome.Violation() { // it is to be found with each item
 		e.notice.All()
 	}
-	e.x.judge(e.item, log, outcome)
+	e.x.judge(e.item, n, log, outcome)
 	return e.x.enough()
 }
 
@@ -227,11 +258,11 @@ func (x *explorer) take(p *part) error {
 
 // judge notes a violation. Only an execution that has made all events of its skeleton is judged:
 // then what has arrived is all that ever does. A deadlock is one if confirm says so.
-func (x *explorer) judge(item skeleton.Item, log *sut.Log, outcome model.Outcome) {
+func (x *explorer) judge(item skeleton.Item, n *environment, log *sut.Log, outcome model.Outcome) {
 	if !outcome.Violation() {
 		return
 	}
-	f := &finding{item: item, outcome: outcome, choices: course.ChoicesOf(log.Events), race: log.Race.First()}
+	f := &finding{item: item, outcome: outcome, lives: n.went(log), race: log.Race.First()}
 	// Executions that show the same are one violation. A deadlock may not be one, so it may come
 	// again with another item.
 	program := x.config.Nodes[item.Component].Program

@@ -18,10 +18,10 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
-	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/found"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
+	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
@@ -83,7 +83,7 @@ type finding struct {
 	item    skeleton.Item
 	global  skeleton.Global
 	outcome model.Outcome
-	choices []model.Action
+	lives   lives.Lives       // how the node has come there; nil: it is not known
 	race    *sut.MemoryAccess // the earlier access of a data race
 	key     string            // the same for executions that show the same
 }
@@ -93,12 +93,16 @@ func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
 		ways:  ways.New(nil),
 		stuck: map[string][]*finding{}, known: map[string]bool{},
-		net: &network.Nodes{Ordered: make([]bool, len(c.Nodes)),
+		net: &network.Nodes{Ordered: make([]bool, len(c.Nodes)), Down: cmp.Or(c.Down, given.DefaultDown),
 			Data: map[network.Event][]byte{}, Nobody: map[network.Stray]bool{}}}
 	var list []places.Given
 	for i, node := range c.Nodes {
 		x.net.Names = append(x.net.Names, node.Name)
-		x.net.Ordered[i] = needsOrder(c.Worker.Environment)
+		mayCrash := c.Walks == nil && slices.Contains(c.Crashes, i)
+		if x.net.Crashes = append(x.net.Crashes, 0); mayCrash {
+			x.net.Crashes[i] = c.CrashLimit
+		}
+		x.net.Ordered[i] = mayCrash || needsOrder(c.Worker.Environment)
 		list = append(list, places.Given{Name: node.Name, Listen: node.Listen})
 	}
 	var err error
@@ -244,6 +248,22 @@ func (x *explorer) search(node int, environment func() *environment,
 	return false, nil
 }
 
+// through goes through the lives of a node.
+func (x *explorer) through(node int, look func(*environment, *sut.Log, model.Outcome) bool) *throughLives {
+	return &throughLives{Look: look, Run: x.runNext, Search: func(begin func() *environment,
+		enough func(*environment, *sut.Log, model.Outcome) bool) (bool, error) {
+		return x.search(node, begin, enough)
+	}}
+}
+
+type throughLives = lives.Explorer[*environment]
+
+// runNext runs an execution in which a node goes on from where it is.
+func (x *explorer) runNext(n *environment, s sut.Schedule) (*sut.Log, error) {
+	s.Rounds = maxRounds
+	return x.run(n.node, s, n)
+}
+
 // overLimit is why a verdict is unknown after so many executions.
 func overLimit(n int) string {
 	return fmt.Sprintf("the limit of %d executions of nodes was reached", n)
@@ -260,7 +280,7 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 		return nil, errEnough
 	}
 	x.runs++
-	s.Steps, s.WantLeaks = x.config.Depth, x.config.Leaks
+	s.Steps, s.WantLeaks, s.Disk, s.After = x.config.Depth, x.config.Leaks, n.Disk, n.Born
 	log, err := x.workers[node].Run(s, watched(n))
 	if err != nil {
 		if err := x.interrupted(); err != nil {
@@ -365,7 +385,7 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 			return false
 		}
 		local = skeleton.Local{Events: network.Sorted(n.made), Waits: n.waitsFor(log)}
-		x.ways.Remember(network.KeyOf(local.Events), course.ChoicesOf(log.Events))
+		x.ways.Remember(network.KeyOf(local.Events), n.went(log))
 		return good(n, log)
 	}
 	// Without a schedule all are tried, the one that the worker takes by itself first.
@@ -377,7 +397,7 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 	if known != nil {
 		n := begin()
 		n.later = true
-		log, err := x.run(node, sut.Schedule{Prefix: known, Lenient: true, Rounds: maxRounds}, n)
+		log, err := lives.Again(n, known, x.runNext)
 		if err != nil {
 			return local, false, err
 		}
@@ -385,14 +405,15 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 			return local, true, nil
 		}
 	}
-	found, err = x.search(node, begin, enough)
+	found, err = x.through(node, enough).Explore(begin)
 	return local, found, err
 }
 
 // explore explores a node against what a skeleton says of the others (exploration). Executions that
 // leave the skeleton are branches. The first violation ends it, and everything else.
 func (x *explorer) explore(item skeleton.Item) (reported, error) {
-	e := exploration{x: x, item: item, seen: map[uint64]bool{}, branched: map[string]bool{}}
+	e := exploration{x: x, item: item, seen: map[uint64]bool{}, branched: map[string]bool{},
+		crashed: map[[2]int]bool{}}
 	if like, found := x.system.Alike(item); found {
 		e.found = like
 	} else if err := e.run(); err != nil {
@@ -410,5 +431,10 @@ func (x *explorer) explore(item skeleton.Item) (reported, error) {
 		e.found.Branches = append(e.found.Branches, slices.Concat(network.Resets(x.net, item),
 			datagram.Branches(x.net, item, x.config.Limits()))...)
 	}
+	// The network does nothing to a node that is down.
+	e.found.Branches = slices.DeleteFunc(e.found.Branches, func(b skeleton.Branch) bool {
+		return b.Event != nil && network.Did(b.Event).Kind != model.Restarted &&
+			network.Did(b.Event).Kind != model.Close && lives.IsDown(b.Before)
+	})
 	return reported{Key: item.Key, IsExplored: true, Explored: e.found}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
@@ -82,8 +83,9 @@ func TestPaxosAtRandom(t *testing.T) {
 				list[i].Args = append(list[i].Args, "-file", "/tmp/paxos")
 			}
 		}
-		r, err := Run(t.Context(), Config{Nodes: list, Executions: c.executions, Crashes: []int{0, 1, 2},
-			CrashLimit: c.crashes, Walks: &pick.Walks{Seed: c.seed, Picks: []pick.Pick{pick.Uniformly}}})
+		r, err := Run(t.Context(), Config{Nodes: list, Executions: c.executions,
+			Crash: given.Crash{Crashes: []int{0, 1, 2}, CrashLimit: c.crashes},
+			Walks: &pick.Walks{Seed: c.seed, Picks: []pick.Pick{pick.Uniformly}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,6 +39,7 @@ type player struct {
 	schedules []sut.Schedule
 	later     [][]sut.Schedule // those of its lives after a crash; nil: nobody has any
 	timing    []pace.Timing    // of a walk; nil: it is none
+	fates     []pace.Timing    // of an exploration: when nodes crash
 }
 
 // Played is what a node has done. The log itself is valid until the next run of its worker, so what
@@ -78,6 +79,8 @@ func (p *player) environment(node int, b *baton.Baton) *environment {
 			Made: func() int { return len(n.made) }}
 		// What a node does in a walk is all that it has done by then, however soon that ends.
 		n.hold.Connects = network.CountConnects(net, node, p.global[node].Events)
+	} else if p.fates != nil {
+		n.Fate = p.fates[node]
 	}
 	n.later, n.goesOn, n.baton = node != p.judged, node != p.judged, b
 	return n
@@ -159,7 +162,7 @@ func (p *player) live(node int, n *environment, asked func(*sut.Schedule), look 
 		}
 		n.end(log)
 		// One that does not run again is there when the clock advances.
-		if look(log); log.Outcome != sut.Crashed || !n.restarts() || isLast {
+		if look(log); log.Outcome != sut.Crashed || !n.restarts(nil) || isLast {
 			return log, nil
 		}
 		lives[i+1].Disk, lives[i+1].After = slices.Clone(log.Disk), n.now

@@ -7,6 +7,8 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
+	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -90,13 +92,13 @@ const maxTried = 500
 func (x recorder) record(f *finding) (*Violation, error) {
 	node := f.item.Component
 	v := &Violation{Node: x.net.Names[node], Outcome: f.outcome}
-	if f.choices == nil { // what it publishes is wrong, and nobody knew that when it ran
+	if f.lives == nil { // what it publishes is wrong, and nobody knew that when it ran
 		if err := x.leadTo(f); err != nil {
 			return v, err
 		}
 	}
 	v.Events = told.Steps(x.net, course.InOneOrder(f.global))
-	courses, err := x.courses(f, v)
+	courses, went, err := x.courses(f, v)
 	if err != nil {
 		return v, err
 	}
@@ -106,7 +108,14 @@ func (x recorder) record(f *finding) (*Violation, error) {
 	}
 	p := x.player(g, node)
 	for c := range p.schedules {
-		p.schedules[c].Prefix = courses[c].Choices()
+		p.fates = append(p.fates, went[c].Timing(g[c].Events))
+		if len(went[c]) < 2 { // what is independent may be in another order
+			p.schedules[c].Prefix = courses[c].Choices()
+			p.later = append(p.later, nil)
+			continue
+		}
+		first, later := went[c].Schedules(p.schedules[c])
+		p.schedules[c], p.later = first, append(p.later, later)
 	}
 	var all []Played
 	if v.Unrecorded == "" {
@@ -123,7 +132,9 @@ func (x recorder) record(f *finding) (*Violation, error) {
 		}
 	}
 	if v.Unrecorded != "" { // the node alone is known to do it, as it was explored
-		p.global, p.explored, p.schedules[node].Prefix = f.global, true, f.choices
+		p.global, p.explored, p.fates = f.global, true, make([]pace.Timing, len(g))
+		p.fates[node] = f.lives.Timing(f.global[node].Events)
+		p.schedules[node], p.later[node] = f.lives.Schedules(p.schedules[node])
 	}
 	v.Counterexample, v.Signature, err = p.show(f.race)
 	if err != nil || v.Unrecorded != "" {
@@ -134,30 +145,31 @@ func (x recorder) record(f *finding) (*Violation, error) {
 }
 
 // courses finds an execution of each node that makes what a violation needs, in an order that is
-// possible for all of them together. Where there is none, Violation.Unrecorded says so, and other
-// nodes than the one with the violation have no schedules.
-func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, error) {
+// possible for all of them together, and their lives. Where there is none, Violation.Unrecorded
+// says so, and other nodes than the one with the violation have no schedules.
+func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, []lives.Lives, error) {
 	node, g := f.item.Component, f.global
-	courses := make([]*course.Course, len(g))
+	courses, went := make([]*course.Course, len(g)), make([]lives.Lives, len(g))
 	for c := range g {
 		courses[c] = course.Short(g[c])
 	}
 	// The schedule is known. The log of that execution is not any more, and says what is
 	// independent in it.
 	n := newEnvironment(x.net, node, g[node].Events, g.Arrivals(node))
-	log, err := x.run(node, sut.Schedule{Prefix: f.choices, Rounds: maxRounds}, n)
+	log, err := lives.Again(n, f.lives, x.runNext)
 	if err != nil {
-		return courses, err
+		return courses, went, err
 	}
 	found := courseOf(&n.track, log.Events, len(n.arrivals))
+	went[node] = f.lives
 	for c := range g {
 		k := found
 		if x.net.IsBeside(c) {
 			continue // it is the order of its events
 		}
 		if c != node {
-			if k, err = x.realise(c, g, f.outcome.Stuck()); err != nil {
-				return courses, err
+			if k, went[c], err = x.realise(c, g, f.outcome.Stuck()); err != nil {
+				return courses, went, err
 			}
 		}
 		if k == nil {
@@ -170,7 +182,7 @@ func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, error) {
 		v.Unrecorded = "no order of what the nodes do was found in which all of them can do it"
 	}
 	courses[node] = found
-	return courses, nil
+	return courses, went, nil
 }
 
 // leadTo makes the skeleton of a finding whole, up to where its node publishes something wrong.
@@ -180,12 +192,13 @@ func (x recorder) leadTo(f *finding) error {
 	found := false
 	if node := f.item.Component; g != nil && err == nil {
 		f.global = g
-		found, err = x.search(node, func() *environment {
-			return newEnvironment(x.net, node, g[node].Events, g.Arrivals(node))
-		}, func(n *environment, log *sut.Log, _ model.Outcome) bool {
-			f.choices = course.ChoicesOf(log.Events)
+		t := x.through(node, func(n *environment, log *sut.Log, _ model.Outcome) bool {
+			f.lives = n.went(log)
 			c := n.analyse(log.Events, len(n.arrivals))
 			return len(c.Departures) == 0 && n.hasDone(c)
+		})
+		found, err = t.Explore(func() *environment {
+			return newEnvironment(x.net, node, g[node].Events, g.Arrivals(node))
 		})
 	}
 	if err == nil && !found {
@@ -216,6 +229,8 @@ func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
 	if p.timing != nil {
 		rec.Walk = true
 		recorded.SetComes(rec.Events, p.timing)
+	} else {
+		recorded.SetComes(rec.Events, p.fates)
 	}
 	for c, node := range x.config.Nodes {
 		o := x.options(c)
@@ -236,7 +251,8 @@ func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
 // realise finds a schedule with which a node does what a skeleton says; nil: there is none. With
 // exact it must do no more than that. The node is to get the rest of what is sent to it after all
 // that it does there.
-func (x recorder) realise(node int, g skeleton.Global, exact bool) (k *course.Course, err error) {
+func (x recorder) realise(node int, g skeleton.Global, exact bool) (k *course.Course, went lives.Lives,
+	err error) {
 	local := g[node]
 	// An execution that does no more is the better one, since it is a whole one of the system.
 	// Where only others were found, the first one will do.
@@ -247,16 +263,14 @@ func (x recorder) realise(node int, g skeleton.Global, exact bool) (k *course.Co
 	defer func() { x.ways = known }()
 	tried := 0
 	_, _, err = x.extendUntil(node, local.Events, g.Arrivals(node), func(n *environment, log *sut.Log) bool {
-		if tried++; len(n.made) == len(local.Events) && n.waitsFor(log) == local.Waits {
-			k = courseOf(&n.track, log.Events, len(n.arrivals))
-			return true
+		tried++
+		isWhole := len(n.made) == len(local.Events) && n.waitsFor(log) == local.Waits
+		if isWhole || k == nil && !exact {
+			k, went = courseOf(&n.track, log.Events, len(n.arrivals)), n.went(log)
 		}
-		if k == nil && !exact {
-			k = courseOf(&n.track, log.Events, len(n.arrivals))
-		}
-		return tried >= maxTried && k != nil
+		return isWhole || tried >= maxTried && k != nil
 	})
-	return k, err
+	return k, went, err
 }
 
 // courseOf is the course of an execution that a node has run, of which these are the log and how

@@ -88,6 +88,8 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 	}
 	if p.global, p.net.Data = recorded.Skeleton(rec, p.net); rec.Walk {
 		p.timing = recorded.TimingOf(rec.Events, len(rec.Nodes))
+	} else {
+		p.fates = recorded.TimingOf(rec.Events, len(rec.Nodes))
 	}
 	var unwatch []func() bool
 	closeAll = func() {

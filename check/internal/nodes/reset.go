@@ -214,3 +214,23 @@ func (n *environment) connectsNow(r *model.Reaction) (progress bool) {
 	}
 	return progress
 }
+
+// isOpen says whether a connection has arrived.
+func (n *environment) isOpen(connect skeleton.Name) bool {
+	for i := range n.arrivals {
+		if n.arrivals[i].Send.Name == connect {
+			return n.done[i]
+		}
+	}
+	return false
+}
+
+// canOpen says whether all that is before a connection has happened.
+func (n *environment) canOpen(connect skeleton.Name) bool {
+	for i := range n.arrivals {
+		if a := &n.arrivals[i]; a.Send.Name == connect && n.happened(a.After) && n.comes(i) {
+			return true
+		}
+	}
+	return false
+}

@@ -30,7 +30,7 @@ func (x *explorer) encode() ([]byte, error) {
 	for key, list := range x.stuck {
 		for _, f := range list {
 			k.Stuck[key] = append(k.Stuck[key], kept.Finding{Item: f.item, Outcome: f.outcome,
-				Choices: f.choices})
+				Lives: f.lives})
 		}
 	}
 	return kept.State{Reports: x.reports, Known: k}.Encode()
@@ -62,7 +62,7 @@ func (x *explorer) resume(data []byte) error {
 	for key, list := range k.Stuck {
 		for _, f := range list {
 			x.stuck[key] = append(x.stuck[key], &finding{item: f.Item, outcome: f.Outcome,
-				choices: f.Choices})
+				lives: f.Lives})
 		}
 	}
 	if k.Never != "" {

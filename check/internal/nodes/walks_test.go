@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
+	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
@@ -32,7 +33,7 @@ func TestWalks(t *testing.T) {
 		{"retry", Config{Nodes: exampleNodes(t, "retry", "server 127.0.0.1:7400", "client")}},
 		{"partition", Config{Partitions: partitions, Nodes: exampleNodes(t, "partition",
 			"store 127.0.0.1:7700", "copy 127.0.0.1:7701", "client")}},
-		{"crash", Config{Crashes: []int{0}, CrashLimit: 1,
+		{"crash", Config{Crash: given.Crash{Crashes: []int{0}, CrashLimit: 1},
 			Nodes: exampleNodes(t, "crash", "server 127.0.0.1:7800", "client")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -65,7 +66,8 @@ func TestWalks(t *testing.T) {
 func TestCrashes(t *testing.T) {
 	list := exampleNodes(t, "crash", "server 127.0.0.1:7800", "client")
 	list[0].Args = []string{"-sync"}
-	r, err := Run(t.Context(), Config{Nodes: list, Crashes: []int{0, 1}, CrashLimit: 3, Executions: 3000,
+	r, err := Run(t.Context(), Config{Nodes: list, Executions: 3000,
+		Crash: given.Crash{Crashes: []int{0, 1}, CrashLimit: 3},
 		Walks: &pick.Walks{Seed: 1, Picks: allPicks}})
 	if err != nil || r.Verdict != model.Unknown {
 		t.Errorf("%+v, %v", r, err)
@@ -82,7 +84,8 @@ func TestCrashAnywhere(t *testing.T) {
 	list := []Node{{Name: "a", Package: "./testdata/lives", Program: program, Args: []string{"4"}},
 		{Name: "b", Package: "./testdata/lives", Program: program, Args: []string{"3"}}}
 	for seed := range uint64(3) {
-		r, err := Run(t.Context(), Config{Nodes: list, Crashes: []int{0, 1}, CrashLimit: 4, Executions: 3000,
+		r, err := Run(t.Context(), Config{Nodes: list, Executions: 3000,
+			Crash:      given.Crash{Crashes: []int{0, 1}, CrashLimit: 4},
 			Violations: 2, Walks: &pick.Walks{Seed: seed, Picks: allPicks}})
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +121,7 @@ func TestWalksOfAborts(t *testing.T) {
 	list[2].Name, list[2].Args = "two", []string{"client"}
 	for seed := range uint64(40) {
 		r, err := Run(t.Context(), Config{Nodes: list, Partitions: [][][2]int{{{0, 1}, {0, 2}}, {{0, 1}}},
-			Crashes: []int{0, 1, 2}, CrashLimit: 2, Executions: 600,
+			Crash: given.Crash{Crashes: []int{0, 1, 2}, CrashLimit: 2}, Executions: 600,
 			Walks: &pick.Walks{Seed: seed, Picks: allPicks}})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -194,7 +197,7 @@ func TestWalksByCrews(t *testing.T) {
 		Config
 	}{
 		{"counter", Config{Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client", "client")}},
-		{"crash", Config{Crashes: []int{0}, CrashLimit: 1, Violations: 3, Executions: 400,
+		{"crash", Config{Crash: given.Crash{Crashes: []int{0}, CrashLimit: 1}, Violations: 3, Executions: 400,
 			Nodes: exampleNodes(t, "crash", "server 127.0.0.1:7800", "client")}},
 		{"no violation", Config{Executions: 100, Nodes: exampleNodes(t, "accumulator", "client",
 			"primary 127.0.0.1:7001", "secondary 127.0.0.1:7002")}},

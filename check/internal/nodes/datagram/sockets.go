@@ -76,6 +76,10 @@ func (s *Sockets) refuses(socket *Socket, a *model.Answer) bool {
 	if s.explored() == nil {
 		return false
 	}
+	if slices.Max(append(s.Net.Crashes, 0)) > 0 {
+		s.ends(notExplored{"a datagram socket is opened where nodes may crash"}, a)
+		return true
+	}
 	if s.NeedsOrder = !s.Net.Ordered[s.Node]; s.NeedsOrder {
 		a.Failure = "the events of the node have to be in one order"
 		return true

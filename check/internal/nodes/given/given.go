@@ -6,6 +6,7 @@
 package given
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,10 +64,7 @@ type Config struct {
 	// Crews is how many walks are made, or nodes explored, at the same time, at most; 0: one. More
 	// than batch.Most are of no use. It changes nothing of what is found.
 	Crews int
-	// Crashes are the nodes that may crash, by their places, each CrashLimit times in a walk, and
-	// then run again with what is left on their disk. Only walks have crashes.
-	Crashes    []int
-	CrashLimit int
+	Crash
 	// Agree are the names on which all nodes are to agree that publish them.
 	Agree agreed.Names
 	// Slow is how often a connection is slow in a walk, at most, in one direction. Only walks have
@@ -81,6 +79,20 @@ type Config struct {
 	// Peers are real peers that nodes can connect to; nil: there are none. Only walks have some.
 	Peers *beside.Group
 }
+
+// Crash is which nodes crash, and how often.
+type Crash struct {
+	// Crashes are the nodes that may crash, by their places, each CrashLimit times in an execution,
+	// and then run again with what is left on their disk.
+	Crashes    []int
+	CrashLimit int
+	// Down is how often the clock advances at most while a node is down, in an exploration; 0:
+	// DefaultDown.
+	Down int
+}
+
+// DefaultDown is how often the clock advances at most while a node is down, where nothing is said.
+const DefaultDown = 2
 
 // Options are those of the worker of a node. It is told what the program takes, and asks before
 // time passes, since all nodes have one clock.
@@ -100,9 +112,32 @@ func (c *Config) Limits() datagram.Limits {
 	return datagram.Limits{Kinds: c.Datagrams, Most: c.DatagramLimit}
 }
 
-// Parts says in words what else the network does than to fail connections: datagrams suffer, and it
+// Mishaps says in words what happens to the network and to nodes, where they are explored.
+func (c *Config) Mishaps() string {
+	network, and := "the network loses no connection", ", and "
+	if w := c.Worker.Environment; w.Faults > 0 {
+		network, and = fmt.Sprintf("connections fail: at most %s at each node%s",
+			textutil.CountOf(w.Faults, "time"), w.FaultWords()), "; "
+	}
+	if len(c.Crashes) == 0 {
+		return network + and + "no node crashes" + c.parts()
+	}
+	var names []string
+	for _, node := range c.Crashes {
+		names = append(names, c.Nodes[node].Name)
+	}
+	who := "each of " + strings.Join(names, ", ")
+	if len(names) == 1 {
+		who = "node " + names[0]
+	}
+	return fmt.Sprintf("%s; %s crashes at most %s, and is down while the clock advances at most %s%s",
+		network, who, textutil.CountOf(c.CrashLimit, "time"),
+		textutil.CountOf(cmp.Or(c.Down, DefaultDown), "time"), c.parts())
+}
+
+// parts says in words what else the network does than to fail connections: datagrams suffer, and it
 // is parted; empty: it does neither.
-func (c *Config) Parts() (words string) {
+func (c *Config) parts() (words string) {
 	if c.DatagramLimit > 0 {
 		words = fmt.Sprintf("; datagrams suffer at most %s in an execution, by %s",
 			textutil.CountOf(c.DatagramLimit, "time"), strings.Join(c.Datagrams, ", "))

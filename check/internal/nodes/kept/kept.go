@@ -7,6 +7,7 @@ import (
 	"encoding/gob"
 	"fmt"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -23,7 +24,7 @@ type Report struct {
 // Known is what is known after an item, beside what was reported.
 type Known struct {
 	Runs      int
-	Schedules map[string][]model.Action
+	Schedules map[string]lives.Lives
 	Data      map[network.Event][]byte
 	Nobody    map[network.Stray]bool
 	Outcomes  []string
@@ -41,7 +42,7 @@ type Known struct {
 type Finding struct {
 	Item    skeleton.Item
 	Outcome model.Outcome
-	Choices []model.Action
+	Lives   lives.Lives
 }
 
 // State is an exploration between two items.

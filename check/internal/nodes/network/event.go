@@ -97,6 +97,19 @@ type Nodes struct {
 	Data map[Event][]byte
 	// Nobody are connects that were refused since no node has the address: who connects, and where.
 	Nobody map[Stray]bool
+	// Crashes is how often each node may crash, by its place, where crashes are explored; nil: none
+	// may.
+	Crashes []int
+	// Down is how often the clock advances at most while a node is down after a crash.
+	Down int
+}
+
+// CrashLimit is how often a node may crash, where that is explored.
+func (n *Nodes) CrashLimit(node int) int {
+	if node < len(n.Crashes) {
+		return n.Crashes[node]
+	}
+	return 0
 }
 
 // To is the node to which a connect goes; it is 0 where nobody is.

@@ -13,15 +13,17 @@ import (
 func Circle(g skeleton.Global, names []string) string {
 	var waiting []string
 	for c := range g {
-		listens, waits := false, false
+		listens, waits, accepted, again := false, false, false, false
 		for i := range g[c].Events {
 			switch d := Did(&g[c].Events[i]); {
 			case d.Kind == model.Listen && d.Conn != "":
 				waits = g[c].Waits != nil
 			case d.Kind == model.Listen:
-				listens = true
+				listens = !again
 			case d.Kind == model.Accept:
-				listens = false
+				listens, accepted = false, true
+			case d.Kind == model.Crashed: // who has had its clients need not have others
+				again = accepted
 			case isOfDatagrams(&g[c].Events[i]):
 				waits = false
 			}

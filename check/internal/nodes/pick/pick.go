@@ -58,7 +58,7 @@ func (w *Walks) Schedule(random *rand.Rand, length int) sut.Schedule {
 // Asked is what a check asks for that explorations do, or walks, and not both.
 type Asked struct {
 	Delays *int // a bound
-	Faults bool // that only walks have: crashes of nodes, and slow connections
+	Slow   bool // slow connections, which only walks have
 }
 
 // Of are those that a search asks for, by its name; nil: it asks for none.
@@ -74,9 +74,9 @@ func Of(search string, seed uint64, asked Asked) (*Walks, error) {
 	case search != "" && search != "auto" && search != "dpor":
 		return nil, fmt.Errorf("--search %s cannot be used together with nodes: choose auto, random, pct "+
 			"or pos", search)
-	case asked.Faults:
-		return nil, errors.New("crashes of nodes and slow connections are only explored at random: add " +
-			"--search random, or leave crash and slow out of faults")
+	case asked.Slow:
+		return nil, errors.New("slow connections are only explored at random: add --search random, or " +
+			"leave slow out of faults")
 	}
 	return nil, nil
 }

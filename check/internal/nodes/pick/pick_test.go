@@ -8,7 +8,7 @@ import (
 
 // TestOf: a search is one of explorations or of walks, and what the other kind does is refused.
 func TestOf(t *testing.T) {
-	none, bound, crashes := Asked{}, Asked{Delays: new(1)}, Asked{Faults: true}
+	none, bound, slow := Asked{}, Asked{Delays: new(1)}, Asked{Slow: true}
 	for _, c := range []struct {
 		search string
 		asked  Asked
@@ -17,9 +17,9 @@ func TestOf(t *testing.T) {
 	}{
 		{"auto", none, nil, ""},
 		{"", bound, nil, ""},
-		{"dpor", crashes, nil, "crashes of nodes and slow connections are only explored at random"},
+		{"dpor", slow, nil, "slow connections are only explored at random"},
 		{"random", none, []Pick{Uniformly, ByPriority, ByOperation}, ""},
-		{"pct", crashes, []Pick{ByPriority}, ""},
+		{"pct", slow, []Pick{ByPriority}, ""},
 		{"pos", none, []Pick{ByOperation}, ""},
 		{"pos", bound, nil, "delays are not counted in executions at random"},
 		{"surw", none, nil, "--search surw cannot be used together with nodes"},

@@ -6,33 +6,33 @@ package ways
 import (
 	"maps"
 
-	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 )
 
 // Ways are the schedules that an exploration knows. Copies share them. It is used by one goroutine
 // at a time, but for those of parts.
 type Ways struct {
-	known map[string][]model.Action
+	known map[string]lives.Lives
 	// replaced has what was in the place of those that were found since the last mark; nil: nothing
 	// was.
-	replaced map[string][]model.Action
+	replaced map[string]lives.Lives
 	// fresh are those that a part has found. Its known are those before its batch, which several
 	// parts may read at the same time. nil: this is no part.
-	fresh map[string][]model.Action
+	fresh map[string]lives.Lives
 }
 
 // New knows some schedules, which are copied.
-func New(known map[string][]model.Action) Ways {
-	w := Ways{known: map[string][]model.Action{}, replaced: map[string][]model.Action{}}
+func New(known map[string]lives.Lives) Ways {
+	w := Ways{known: map[string]lives.Lives{}, replaced: map[string]lives.Lives{}}
 	maps.Copy(w.known, known)
 	return w
 }
 
 // All are the schedules that are known, by key. They must not be changed.
-func (w *Ways) All() map[string][]model.Action { return w.known }
+func (w *Ways) All() map[string]lives.Lives { return w.known }
 
 // To is the schedule that leads to some events; nil: none is known.
-func (w *Ways) To(key string) []model.Action {
+func (w *Ways) To(key string) lives.Lives {
 	if s, ok := w.fresh[key]; ok {
 		return s
 	}
@@ -40,7 +40,7 @@ func (w *Ways) To(key string) []model.Action {
 }
 
 // Remember keeps a schedule in the place of what was there.
-func (w *Ways) Remember(key string, schedule []model.Action) {
+func (w *Ways) Remember(key string, schedule lives.Lives) {
 	if w.fresh != nil {
 		w.fresh[key] = schedule
 		return
@@ -52,7 +52,7 @@ func (w *Ways) Remember(key string, schedule []model.Action) {
 }
 
 // Part is for an item of work that is done beside others: it changes nothing of w.
-func (w *Ways) Part() Ways { return Ways{known: w.known, fresh: map[string][]model.Action{}} }
+func (w *Ways) Part() Ways { return Ways{known: w.known, fresh: map[string]lives.Lives{}} }
 
 // Take takes over what a part has found.
 func (w *Ways) Take(part *Ways) {
@@ -62,11 +62,11 @@ func (w *Ways) Take(part *Ways) {
 }
 
 // Mark is a time to which Before goes back.
-type Mark struct{ replaced map[string][]model.Action }
+type Mark struct{ replaced map[string]lives.Lives }
 
 // Mark begins to note what is replaced from now on.
 func (w *Ways) Mark() Mark {
-	w.replaced = map[string][]model.Action{}
+	w.replaced = map[string]lives.Lives{}
 	return Mark{w.replaced}
 }
 

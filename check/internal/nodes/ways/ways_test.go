@@ -5,15 +5,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // schedule is one of some goroutine.
-func schedule(goroutine model.GoroutineID) []model.Action {
-	return []model.Action{{Goroutine: goroutine}}
+func schedule(goroutine model.GoroutineID) lives.Lives {
+	return lives.Lives{{Choices: []model.Action{{Goroutine: goroutine}}}}
 }
 
-type known = map[string][]model.Action
+type known = map[string]lives.Lives
 
 // TestBefore: what was found since a mark is not there before it, whether it was new or in the
 // place of something.

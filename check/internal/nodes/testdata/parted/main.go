@@ -5,8 +5,15 @@
 //	aN  accept within N milliseconds     dN  connect to the server within N milliseconds
 //	sN  sleep for N milliseconds         rN  read within N milliseconds
 //	wX  write the letter X               c   close the connection
+//	WX  add the letter X to a file       S   make the file durable
+//	l   load the letters of the file     iX  do no more if the file has the letter X
+//	y   write the last letter of the file to the connection
+//	z   connect to where nobody is; as the last step, it is done in any case
 //
-// What a node has got are the letters that it has read, and t for what was too late, e for the end
+// After a | come the steps of another goroutine, which begins at the same time and gets nothing. The
+// node ends after both.
+//
+// What a node has got are the letters that it has read or loaded, and t for what was too late, e for the end
 // of the stream, x for a reset, p for a write that fails, and f for a connect that is refused. A
 // node without a connection does no more. CHECK is in:A,B or not:A; what it has got must be so. Or
 // it is has:X: then the node publishes whether it has got the letter X.
@@ -17,13 +24,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tandem-mc/tandem"
 )
 
 func main() {
-	check(os.Args[1], follow(os.Args[2:]))
+	steps := os.Args[2:]
+	var others sync.WaitGroup
+	if i := slices.Index(steps, "|"); i >= 0 {
+		second := steps[i+1:]
+		others.Go(func() { follow(second) })
+		steps = steps[:i]
+	}
+	got := follow(steps)
+	others.Wait()
+	check(os.Args[1], got)
 }
 
 // check fails if what a node has got is not as it must be.
@@ -41,6 +58,10 @@ func check(want, got string) {
 // follow does the steps, and returns what was got.
 func follow(steps []string) (got string) {
 	var s system
+	if last := len(steps) - 1; last >= 0 && steps[last] == "z" {
+		defer s.connectNowhere()
+		steps = steps[:last]
+	}
 	var c *stream
 	for _, step := range steps {
 		number, _ := strconv.Atoi(step[1:])
@@ -59,6 +80,20 @@ func follow(steps []string) (got string) {
 			what = c.read(long)
 		case 'c':
 			c.Close()
+		case 'W':
+			add(step[1:])
+		case 'S':
+			durable()
+		case 'l':
+			what = load()
+		case 'y':
+			if letters := load(); letters != "" {
+				what = c.write(letters[len(letters)-1:])
+			}
+		case 'i':
+			if strings.Contains(load(), step[1:]) {
+				return got
+			}
 		}
 		got += what
 		if strings.ContainsAny(step[:1], "ad") && what != "" {

@@ -1,0 +1,509 @@
+package nodes
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// mortalSystem is a server and a client that may crash, each of which may have two goroutines
+// (testdata/parted). It goes through all its
+// states, one step at a time: a node does the next thing, one message arrives, a node crashes or
+// runs again, or the clock advances.
+type mortalSystem struct {
+	steps [2][2][]string // by goroutine; the server is the first one
+	down  int            // how often the clock advances at most while a node is down
+	seen  map[mortalState]bool
+	got   [2]map[string]bool // what the nodes come to, in any of their lives
+}
+
+// mortalState is comparable, so that no state is gone through twice.
+type mortalState struct {
+	now   int
+	nodes [2]mortalNode
+	// conns are all connections, of which a client makes one in each of its lives.
+	conns [4]mortalConn
+	made  int
+	// listens: the server has a listener. closed: connects are refused.
+	listens, closed bool
+}
+
+type mortalNode struct {
+	threads [2]mortalThread
+	got     string
+	conn    int // 1 and which connection it has; 0: none
+	done    bool
+	crashes int // still to come
+	down    bool
+	ticks   int // since it is down
+	// there says whether there is a file, and file has its letters. unsynced are the
+	// changes that are not durable, n for the name.
+	there          bool
+	file, unsynced string
+}
+
+type mortalThread struct {
+	at    int  // step
+	begun bool // the step waits
+	due   int  // so long
+}
+
+type mortalConn struct {
+	ends     [2]partedEnd // at the server, and at the client
+	accepted bool
+}
+
+func (p *mortalSystem) explore(s mortalState) {
+	if p.seen[s] {
+		return
+	}
+	p.seen[s] = true
+	next := s.moves(p)
+	if len(next) == 0 {
+		next = s.advances(p.down)
+	}
+	for n := range s.nodes {
+		if node := &s.nodes[n]; node.down {
+			next = append(next, s.restarts(n))
+		} else if node.crashes > 0 && !node.done && node.hasInput(p.steps[n]) {
+			next = append(next, s.crashesAt(n)...)
+		}
+	}
+	for _, t := range next {
+		p.explore(t)
+	}
+}
+
+// hasInput says whether the node has an input to come: it crashes right before one. It has none
+// when it loads a file, or has nothing to sync. What else it asks, while a timer is due, and others
+// may come first, is between what it has done and its last input.
+func (n *mortalNode) hasInput(steps [2][]string) bool {
+	for thread, all := range steps {
+		for _, step := range all[n.threads[thread].at:] {
+			if step[0] == 'S' && n.unsynced != "" || step[0] == 'y' && n.file != "" ||
+				!strings.ContainsAny(step[:1], "liSy") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// crashesAt are the states after a node has crashed.
+func (s mortalState) crashesAt(n int) (list []mortalState) {
+	s.ends(n)
+	for lost := range len(s.nodes[n].unsynced) + 1 {
+		t := s
+		was := &s.nodes[n]
+		left := mortalNode{down: true, crashes: was.crashes - 1, there: was.there, file: was.file}
+		for _, change := range was.unsynced[len(was.unsynced)-lost:] {
+			if change == 'n' {
+				left.there = false
+				continue
+			}
+			left.file = left.file[:len(left.file)-1]
+		}
+		t.nodes[n] = left
+		list = append(list, t)
+	}
+	return list
+}
+
+// restarts is the state after a node that is down runs again.
+func (s mortalState) restarts(n int) mortalState {
+	was := &s.nodes[n]
+	s.nodes[n] = mortalNode{crashes: was.crashes, there: was.there, file: was.file}
+	return s
+}
+
+// ends has the process of a node be gone.
+func (s *mortalState) ends(n int) {
+	if c := s.nodes[n].conn; c > 0 {
+		s.conns[c-1].close(n)
+	}
+	if n != 0 || !s.listens {
+		return
+	}
+	s.listens, s.closed = false, true
+	for i := range s.made {
+		if c := &s.conns[i]; !c.accepted && !c.ends[0].closed {
+			c.abort(0) // nobody has accepted it
+		}
+	}
+}
+
+// advances are the states after the clock has advanced.
+func (s mortalState) advances(down int) []mortalState {
+	due := 0
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		for _, t := range n.threads {
+			if t.begun && (due == 0 || t.due < due) {
+				due = t.due
+			}
+		}
+		if n.down && n.ticks == down {
+			return nil // it runs again before
+		}
+	}
+	if due == 0 {
+		return nil
+	}
+	s.now = due
+	for i := range s.nodes {
+		if s.nodes[i].down {
+			s.nodes[i].ticks++
+		}
+	}
+	return []mortalState{s}
+}
+
+// moves are the states after a step for which no time has to pass.
+func (s mortalState) moves(p *mortalSystem) (list []mortalState) {
+	for i := range s.made {
+		for e := range s.conns[i].ends {
+			if sent := s.conns[i].ends[e].sent; sent != "" {
+				t := s
+				t.conns[i].ends[e].sent = sent[1:]
+				t.conns[i].get(1-e, sent[0])
+				list = append(list, t)
+			}
+		}
+	}
+	for n := range s.nodes {
+		switch node := &s.nodes[n]; {
+		case node.done || node.down:
+		case node.threads[0].at == len(p.steps[n][0]) && node.threads[1].at == len(p.steps[n][1]):
+			p.got[n][node.got] = true
+			t := s
+			t.nodes[n].done = true
+			t.ends(n)
+			list = append(list, t)
+		default:
+			for thread, steps := range p.steps[n] {
+				if node.threads[thread].at < len(steps) {
+					list = append(list, s.does(n, thread, steps)...)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// get has a message arrive at an end: a letter, . for the end of the stream, ! for a reset.
+func (c *mortalConn) get(e int, what byte) {
+	end := &c.ends[e]
+	switch {
+	case what == '!':
+		end.fault, end.ended, end.shut = end.fault || !end.ended, true, true
+	case end.closed:
+		if what != '.' && !end.aborted {
+			end.aborted = true
+			end.sent += "!"
+		}
+	case what == '.':
+		end.ended = true
+	default:
+		end.got += string(what)
+	}
+}
+
+// abort resets the connection.
+func (c *mortalConn) abort(e int) {
+	end := &c.ends[e]
+	end.closed, end.aborted = true, true
+	end.sent += "!"
+}
+
+// close closes an end. What has arrived and was not read makes that a reset.
+func (c *mortalConn) close(e int) {
+	switch end := &c.ends[e]; {
+	case end.closed:
+	case end.fault || end.shut:
+		end.closed, end.sent = true, ""
+	case end.got != "":
+		c.abort(e)
+	default:
+		end.closed = true
+		end.sent += "."
+	}
+}
+
+// does is what a node can do now: begin to wait, give up, or what it waits for.
+func (s mortalState) does(n, thread int, steps []string) (list []mortalState) {
+	node, own := s.nodes[n], s.nodes[n].threads[thread]
+	step := steps[own.at]
+	long, _ := strconv.Atoi(step[1:])
+	waits := strings.ContainsAny(step[:1], "asr")
+	if waits && !own.begun {
+		s.nodes[n].threads[thread] = mortalThread{own.at, true, s.now + long}
+		if step[0] == 'a' {
+			s.listens, s.closed = true, false
+		}
+		return []mortalState{s}
+	}
+	done := func(t mortalState, got string) {
+		to := &t.nodes[n]
+		to.threads[thread], to.got = mortalThread{at: own.at + 1}, to.got+got
+		if got != "" && strings.ContainsAny(step[:1], "ad") {
+			to.threads[thread].at = len(steps) - 1 // the last step is an input in any case
+		}
+		list = append(list, t)
+	}
+	switch t := s; step[0] {
+	case 'a':
+		if i := slices.IndexFunc(t.conns[:t.made], func(c mortalConn) bool {
+			return !c.accepted && !c.ends[0].closed
+		}); i >= 0 {
+			t.conns[i].accepted, t.nodes[n].conn = true, i+1
+			done(t, "")
+		}
+	case 'd':
+		if s.closed {
+			done(t, "f")
+			break
+		}
+		t.made++
+		t.nodes[n].conn = t.made
+		done(t, "")
+	case 'l':
+		done(t, node.file)
+	case 'i':
+		if strings.Contains(node.file, step[1:]) {
+			t.nodes[n].threads[thread].at = len(steps) - 1
+			list = append(list, t)
+			break
+		}
+		done(t, "")
+	case 'W', 'S':
+		t.nodes[n].changes(step)
+		if step[0] == 'W' && !node.there {
+			list = append(list, t) // its name, and then the letter
+			break
+		}
+		done(t, "")
+	case 'y', 'z':
+		got := ""
+		if step[0] == 'y' && node.file != "" {
+			got, _ = t.conns[node.conn-1].does(n, "w"+node.file[len(node.file)-1:])
+		}
+		done(t, got)
+	case 'r', 'w', 'c':
+		if got, can := t.conns[node.conn-1].does(n, step); can {
+			done(t, got)
+		}
+	}
+	if waits && s.now >= own.due {
+		done(s, map[bool]string{true: "", false: "t"}[step[0] == 's'])
+	}
+	return list
+}
+
+// changes changes the disk.
+func (n *mortalNode) changes(step string) {
+	switch {
+	case step[0] == 'S':
+		n.unsynced = ""
+	case !n.there:
+		n.there = true
+		n.unsynced += "n"
+	default:
+		n.file += step[1:]
+		n.unsynced += step[1:]
+	}
+}
+
+// does is what an end of a connection does, if it can now, and what comes of it.
+func (c *mortalConn) does(e int, step string) (got string, can bool) {
+	end := &c.ends[e]
+	switch {
+	case step[0] == 'c':
+		c.close(e)
+	case step[0] == 'w' && (end.fault || end.shut):
+		end.fault = false
+		return "p", true
+	case step[0] == 'w':
+		end.sent += step[1:]
+	case end.got != "":
+		got, end.got = end.got, ""
+	case end.fault:
+		end.fault = false
+		return "x", true
+	case end.ended:
+		return "e", true
+	default:
+		return "", false
+	}
+	return got, true
+}
+
+// randomMortals are scripts of a server and a client.
+func randomMortals(r *rand.Rand) []string {
+	long := r.Perm(40)
+	next := func(what string) string {
+		n := 1
+		for range long[0] {
+			n += n/2 + 1
+		}
+		long = long[1:]
+		return what + strconv.Itoa(n)
+	}
+	second := func() (script string) {
+		if r.IntN(2) == 0 {
+			return ""
+		}
+		script = " |"
+		for range 1 + r.IntN(2) {
+			script += " " + []string{"Wu", "Wv", "S", next("s")}[r.IntN(4)]
+		}
+		return script + " z"
+	}
+	steps := func(script []string, steps int) string {
+		other := second()
+		for range steps {
+			list := []string{"wa", "wb", "S", "S", "Wu", "Wv", "Wu", "Wv"}
+			if other == "" { // else it may change between the two steps that this takes
+				list = append(list, "y", "y")
+			}
+			list = append(list, next("r"), next("r"), next("s"))
+			script = append(script, list[r.IntN(len(list))])
+		}
+		return strings.Join(append(script, "z"), " ") + other
+	}
+	begin := func() (script []string) {
+		if r.IntN(3) > 0 {
+			script = append(script, "l")
+		}
+		if r.IntN(3) == 0 {
+			script = append(script, "Wv")
+		}
+		return script
+	}
+	client := begin()
+	if r.IntN(3) == 0 { // a server that did no more would never listen
+		client = append(client, "iu")
+	}
+	if r.IntN(2) == 0 {
+		client = append(client, next("s"))
+	}
+	return []string{steps(append(begin(), next("a")), 1+r.IntN(3)), steps(append(client, "d"), 1+r.IntN(3))}
+}
+
+// mortalOutcomes lists what one of the nodes that follow the scripts can come to, if some of them
+// crash up to so many times.
+func mortalOutcomes(scripts []string, who int, crashes []int, limit, down int) []string {
+	p := &mortalSystem{seen: map[mortalState]bool{}, got: [2]map[string]bool{{}, {}}, down: down}
+	var s mortalState
+	for n := range scripts {
+		main, second, _ := strings.Cut(scripts[n], "|")
+		p.steps[n] = [2][]string{strings.Fields(main), strings.Fields(second)}
+		if slices.Contains(crashes, n) {
+			s.nodes[n].crashes = limit
+		}
+	}
+	p.explore(s)
+	return slices.Sorted(maps.Keys(p.got[who]))
+}
+
+// randomMortalNodes are scripts, the node to look at, and which nodes crash how often.
+func randomMortalNodes(r *rand.Rand) (scripts []string, who int, c Config) {
+	c.Crashes, c.CrashLimit, c.Down = [][]int{{0}, {1}, {0, 1}}[r.IntN(3)], 1, 1+r.IntN(2)
+	if len(c.Crashes) == 1 && r.IntN(3) == 0 {
+		c.CrashLimit = 2
+	}
+	return randomMortals(r), r.IntN(2), c
+}
+
+// TestMortalWalksAgainstTwin: in walks, random nodes that crash come only to what they come to in a
+// system whose states are all gone through. What they come to is replayed.
+func TestMortalWalksAgainstTwin(t *testing.T) {
+	program := build(t, "./testdata/parted")
+	found, all := 0, 0
+	for seed := range uint64(*systems) {
+		scripts, who, c := randomMortalNodes(rand.New(rand.NewPCG(seed, 21)))
+		want := mortalOutcomes(scripts, who, c.Crashes, c.CrashLimit, 100)
+		all += len(want)
+		found += comeTo(t, seed, want, func(check string) Config {
+			c.Nodes, c.Executions = partedNodes(program, scripts, who, check), 400
+			return c
+		})
+	}
+	t.Logf("%d of %d were found", found, all)
+	if found < all/2 {
+		t.Errorf("walks find %d of %d", found, all)
+	}
+}
+
+// TestCrashesAgainstTwin: random nodes that crash come to the same as a system whose states are all
+// gone through, and to nothing else. Each that comes to something is replayed.
+func TestCrashesAgainstTwin(t *testing.T) {
+	program := build(t, "./testdata/parted")
+	kinds, runs := map[rune]int{}, 0
+	for seed := range uint64(*systems) {
+		r := rand.New(rand.NewPCG(seed, 21))
+		scripts, who, c := randomMortalNodes(r)
+		want := mortalOutcomes(scripts, who, c.Crashes, c.CrashLimit, c.Down)
+		for _, got := range want {
+			for _, letter := range got {
+				kinds[letter]++
+			}
+		}
+		runs += compareMortals(t, program, scripts, who, want, c, fmt.Sprint("seed ", seed))
+		if t.Failed() {
+			return
+		}
+	}
+	t.Log(kinds, runs)
+	for _, kind := range "abtexuvf" {
+		if *systems >= 25 && kinds[kind] == 0 {
+			t.Errorf("no node comes to %c", kind)
+		}
+	}
+}
+
+// compareMortals checks that one of the nodes comes to what is wanted, and to nothing else. It
+// returns how many executions that takes.
+func compareMortals(t *testing.T, program *sut.Program, scripts []string, who int, want []string, c Config,
+	name string) (runs int) {
+	t.Helper()
+	name = fmt.Sprintf("%s: nodes %v crash %d times, down for %d", name, c.Crashes, c.CrashLimit, c.Down)
+	run := func(check string) (*Result, []Node) {
+		c.Nodes = partedNodes(program, scripts, who, check)
+		r, err := Run(t.Context(), c)
+		if err != nil {
+			t.Fatalf("%s: %v\n%q", name, err, scripts)
+		}
+		runs += r.Runs
+		return r, c.Nodes
+	}
+	if r, _ := run("in:" + strings.Join(want, ",")); r.Verdict != model.Holds {
+		message := r.Reason
+		if v := r.Violation(); v != nil {
+			message = fmt.Sprint(v.Counterexample.Failure.Message, "\n", strings.Join(whats(v.Events), "\n"))
+		}
+		t.Errorf("%s: node %d comes to something else than %q: %v, %s\n%q", name, who, want, r.Verdict,
+			message, scripts)
+	}
+	for _, got := range want {
+		r, list := run("not:" + got)
+		v := r.Violation()
+		if v == nil || v.Recording == nil {
+			t.Errorf("%s: node %d does not come to %q of %q: %v, %s, %+v\n%q", name, who, got, want,
+				r.Verdict, r.Reason, v, scripts)
+			continue
+		}
+		again, err := Replay(t.Context(), programsOf(list), throughFile(t, v.Recording), 2)
+		if err != nil || again.Violation == nil {
+			t.Errorf("%s: node %d comes to %q, not from the file: %+v, %v\n%q", name, who, got, again, err,
+				scripts)
+		}
+	}
+	return runs
+}
