@@ -41,7 +41,7 @@
 # make steam      philosophers, 15-puzzle and bakery beside StEAM's numbers; ROWS=..., UPDATE=1
 # make external   searches with more states than memory has room for; MODELS=twophase:11 MEMORY=512, KILLS=...
 # make workers    what 1, 2, 4 and 8 workers of a distributed search cost, each in a network namespace of
-#                 its own; ARGS='lastzero 16'
+#                 its own: of executions, and of states; ARGS='lastzero 16' MODEL=twophase:10
 # make raft       go.etcd.io/raft checked within bounds that take minutes; UPDATE=1
 # make clean      remove bin
 
@@ -235,6 +235,7 @@ external:
 
 workers: setup build
 	@scripts/distributed/measure.sh '$(or $(ARGS),lastzero 16)'
+	@scripts/distributed/states.sh '$(or $(MODEL),twophase:9)'
 
 # Go only: neither root nor peers are needed.
 raft:

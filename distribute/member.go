@@ -253,9 +253,6 @@ func (w *worker) takeShares(ctx context.Context, run Run, program string) error 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	h := newHost(ctx, w.connection, run, program, w.become, func(m Member, reason string) {
-		if reason != "" {
-			w.say("part %d has ended: %s", m.Part, reason)
-		}
 		data, err := json.Marshal(leaving{m, reason})
 		if err == nil {
 			_ = w.nats.Publish(leftSubject+run.ID, data) // if it is lost, the leader misses it soon

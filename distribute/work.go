@@ -171,9 +171,11 @@ func (w *worker) work(ctx context.Context, run Run) error {
 	defer os.RemoveAll(dir)
 	// The program comes from the leader, so that it is the same to the last byte.
 	program := filepath.Join(dir, "program")
+	since := w.since.Load()
 	if err := w.objects.GetFile(ctx, programOf(run.ID), program); err != nil {
 		// The server may be away, or the run may have ended meanwhile.
-		if _, away := runOf(ctx, w.connection.state); away != nil {
+		_, away := runOf(ctx, w.connection.state)
+		if away != nil || errors.Is(err, nats.ErrTimeout) || w.since.Load() != since {
 			return jetstream.ErrObjectNotFound // as if it were not there yet
 		}
 		return fmt.Errorf("getting the program of the check of %s: %w", run.Package, err)

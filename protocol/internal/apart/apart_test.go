@@ -94,10 +94,11 @@ func TestBatch(t *testing.T) {
 			node          uint8
 		}
 		var list []pair
-		before := drawState(t, y, "before")
+		before, number := drawState(t, y, "before"), uint64(0)
 		for range rapid.IntRange(1, 5).Draw(t, "states") {
 			if rapid.Bool().Draw(t, "isOther") {
 				before = drawState(t, y, "before")
+				number++
 			}
 			p := pair{before, drawState(t, y, "state"), uint8(rapid.IntRange(0, 3).Draw(t, "node"))}
 			if p.node > 0 {
@@ -106,7 +107,7 @@ func TestBatch(t *testing.T) {
 				p.state.Locals = slices.Clone(before.Locals)
 				p.state.Locals[p.node-1] = local
 			}
-			b.add(p.before, p.state, p.node)
+			b.add(number, p.before, p.state, p.node)
 			list = append(list, p)
 		}
 		data := slices.Clone(b.data)

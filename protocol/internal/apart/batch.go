@@ -28,9 +28,10 @@ type batch struct {
 	y        *system.System
 	states   int
 	data     []byte // of the states
-	before   []byte // the last one that others were reached from
+	before   []byte // the last one that others were reached from, whose number it is
 	packed   []byte
 	isBefore bool // there is one
+	number   uint64
 }
 
 // reset begins the next batch.
@@ -45,8 +46,9 @@ const (
 	opStep          // a state by what differs
 )
 
-// add adds a state. The node is zero if nobody needs to know what the state was reached from.
-func (b *batch) add(before, s *system.State, node uint8) {
+// add adds a state. The node is zero if nobody needs to know what the state was reached from. The
+// number is that of the state before.
+func (b *batch) add(number uint64, before, s *system.State, node uint8) {
 	b.states++
 	if node == 0 || b.y.Ordered || s.Cut != before.Cut {
 		b.packed = b.y.Pack(b.packed[:0], s)
@@ -54,8 +56,8 @@ func (b *batch) add(before, s *system.State, node uint8) {
 		b.data = append(b.data, b.packed...)
 		return
 	}
-	b.packed = b.y.Pack(b.packed[:0], before)
-	if !b.isBefore || !slices.Equal(b.packed, b.before) {
+	if !b.isBefore || b.number != number {
+		b.packed, b.number = b.y.Pack(b.packed[:0], before), number
 		b.addBefore()
 	}
 	op := uint64(opStep) + uint64(node-1)*2

@@ -209,7 +209,7 @@ func (p *part) begin(b *begin) (err error) {
 		return err
 	}
 	p.share, err = global.NewShare(p.Global, global.ShareConfig{Digest: p.digests.state, Own: p.own,
-		ByLocals: p.Partition.Nodes != 0, Owner: func(s *system.State) (int, error) {
+		ByLocals: p.Partition.Nodes, Owner: func(s *system.State) (int, error) {
 			return p.Partition.owner(p.digests, s, p.Parts)
 		}})
 	return err
@@ -262,12 +262,12 @@ func follow(f *table.Follower, entries []byte, first, last int) error {
 }
 
 // hand puts a state of another part into its batch.
-func (p *part) hand(to int, before, s *system.State, node uint8) error {
+func (p *part) hand(to int, number uint64, before, s *system.State, node uint8) error {
 	if p.isSilent {
 		return nil
 	}
 	b := &p.out[to]
-	if b.add(before, s, node); len(b.data) < p.Batch {
+	if b.add(number, before, s, node); len(b.data) < p.Batch {
 		return nil
 	}
 	return p.send(to)

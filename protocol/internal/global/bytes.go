@@ -77,6 +77,15 @@ func (f *byteForm) each(shard int, from, end uint64) iter.Seq[space.Ref] {
 	}
 }
 
+func (f *byteForm) eachMoved(shard int, from, end uint64, visit func(space.Ref, uint8) error) error {
+	for at := range f.each(shard, from, end) {
+		if err := visit(at, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (f *byteForm) newExpands(w *worker) expands {
 	b := &byteWorker{worker: w, set: f.Set}
 	b.visitor = b.visit

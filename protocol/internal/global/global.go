@@ -139,6 +139,9 @@ type form interface {
 	cut(parts []part, whole part) []part
 	// each visits the states of a shard between two places.
 	each(shard int, from, end uint64) iter.Seq[space.Ref]
+	// eachMoved visits them with the node that has led to each, plus one, or zero if that is not
+	// known.
+	eachMoved(shard int, from, end uint64, visit func(at space.Ref, node uint8) error) error
 	// newExpands has a worker expand states.
 	newExpands(w *worker) expands
 	// reset forgets all states. Load adds those to be expanded next, in their order; placeOf tells

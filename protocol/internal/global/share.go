@@ -45,10 +45,10 @@ type ShareConfig struct {
 	// Digest is a number of a state that is the same in all processes. Different states may have
 	// the same, but rarely.
 	Digest func(*system.State) (uint64, error)
-	// Owner is whose a state is, Own who this process is. ByLocals: it looks at the local states
-	// only.
+	// Owner is whose a state is, Own who this process is. If it looks at the local states of some
+	// nodes only, ByLocals has them as bits; else it is zero.
 	Owner    func(*system.State) (int, error)
-	ByLocals bool
+	ByLocals uint64
 	Own      int
 }
 
@@ -178,8 +178,9 @@ func (h *Share) Expand(hand Hand) (found *Found, reason string, err error) {
 	return h.found, "", err
 }
 
-// Hand takes a state that is another one's.
-type Hand func(to int, before, state *system.State, node uint8) error
+// Hand takes a state that is another one's. States that were reached from the same one have the
+// same number of that.
+type Hand func(to int, number uint64, before, state *system.State, node uint8) error
 
 // expandAll expands all states of the level.
 func (h *Share) expandAll() error {
@@ -210,11 +211,16 @@ func (h *Share) expandAll() error {
 // side by side, so that state is looked up once.
 func (h *Share) handOn(hand Hand) error {
 	last := space.None
-	look := h.form.look
-	if h.config.ByLocals {
+	look, nodes := h.form.look, h.config.ByLocals
+	if nodes != 0 {
 		look = h.form.lookLocals
 	}
-	for at := range h.form.each(0, h.levelEnd[0], h.form.End(0)) {
+	return h.form.eachMoved(0, h.levelEnd[0], h.form.End(0), func(at space.Ref, node uint8) error {
+		// What was expanded was an own state. A step of another node does not change whose it is.
+		if node > 0 && nodes != 0 && nodes>>(node-1)&1 == 0 {
+			h.next = append(h.next, member{at: at})
+			return nil
+		}
 		look(at, &h.state)
 		to, err := h.config.Owner(&h.state)
 		if err != nil {
@@ -222,24 +228,21 @@ func (h *Share) handOn(hand Hand) error {
 		}
 		if to == h.config.Own {
 			h.next = append(h.next, member{at: at})
-			continue
+			return nil
 		}
 		if hand == nil {
-			continue
+			return nil
 		}
-		if h.config.ByLocals {
+		if nodes != 0 {
 			h.form.look(at, &h.state)
 		}
-		node := h.form.origin(at)
-		if parent := h.form.Parent(at); node > 0 && parent != last {
+		parent := h.form.Parent(at)
+		if node > 0 && parent != last {
 			h.form.look(parent, &h.before)
 			last = parent
 		}
-		if err := hand(to, &h.before, &h.state, node); err != nil {
-			return err
-		}
-	}
-	return nil
+		return hand(to, uint64(parent), &h.before, &h.state, node)
+	})
 }
 
 // Receive adds an own state that another one has reached from a state by a step of a node, which is

@@ -69,11 +69,6 @@ func (f *vectorForm[V]) look(at space.Ref, s *system.State) {
 	f.layout.Decode(s, &v)
 }
 
-func (f *vectorForm[V]) lookLocals(at space.Ref, s *system.State) {
-	v := f.State(at)
-	f.layout.DecodeLocals(s, &v)
-}
-
 // cut has no part that is large, so that workers end at about the same time.
 func (f *vectorForm[V]) cut(parts []part, whole part) []part {
 	if f.Shards() == 1 {
@@ -203,27 +198,6 @@ func (w *vectorWorker[V]) expandRange(p part) error {
 			return err
 		}
 	}
-}
-
-func (w *vectorWorker[V]) expandShared(at space.Ref, before *system.State) (err error) {
-	parent, node := w.set.Origin(at)
-	w.below = 0
-	switch {
-	case node == 0:
-	case before != nil:
-		w.parent = space.None
-		if w.before, err = w.layout.Encode(before); err != nil {
-			return err
-		}
-		w.below = 1<<(node-1) - 1
-	case parent != space.None:
-		w.below = 1<<(node-1) - 1
-		if parent != w.parent {
-			w.parent, w.before = parent, w.set.State(parent)
-		}
-	}
-	v := w.set.State(at)
-	return w.expandVector(at, &v)
 }
 
 func (w *vectorWorker[V]) expandOne(at space.Ref) error {

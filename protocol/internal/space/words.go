@@ -384,6 +384,15 @@ func (b *wordBlock[V]) origin(n uint64) (parent Ref, node uint8) {
 	return Ref(b.parents[n]), b.nodes[n]
 }
 
+// Whole returns a state, its parent, and the number that is kept with it.
+func (s *Words[V]) Whole(r Ref) (state V, parent Ref, node uint8) {
+	b, n := s.block(r)
+	state = b.states[n]
+	parent, node = b.origin(n)
+	runtime.KeepAlive(s)
+	return state, parent, node
+}
+
 // Split returns the arena of a state, and its number there.
 func (s *Words[V]) Split(r Ref) (arena int, number uint64) {
 	return int(uint64(r) & (1<<s.bits - 1)), uint64(r) >> s.bits
