@@ -52,8 +52,10 @@ type crew struct {
 	t    *testing.T
 	url  string
 	make Start
-	said said
-	own  Identity
+	// become has members; nil: there are none.
+	become Become
+	said   said
+	own    Identity
 
 	busy     sync.WaitGroup
 	explored atomic.Int64
@@ -102,7 +104,7 @@ func recruit(t *testing.T, url string, workers int, hold func([]byte, func() boo
 func (c *crew) join() (end func()) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	c.busy.Go(func() {
-		err := Work(ctx, Options{URL: c.url, Say: c.said.say}, c.own, c.make, nil)
+		err := Work(ctx, Options{URL: c.url, Say: c.said.say}, c.own, c.make, c.become)
 		if err != nil && ctx.Err() == nil {
 			c.t.Errorf("a worker has ended: %v", err)
 		}

@@ -90,12 +90,7 @@ func (m *mail) Send(ctx context.Context, to int, data []byte) error {
 	m.sent++
 	name := fmt.Sprintf("%s%s.%s.%d", sharesSubject, m.key, m.name, m.sent)
 	for isTold := false; ; pause(ctx, beat/2) {
-		trying, cancel := context.WithTimeout(ctx, patience)
-		message, err := m.pack(trying, name, data)
-		if err == nil {
-			_, err = m.js.Publish(trying, subject, message)
-		}
-		cancel()
+		err := m.try(ctx, subject, name, data)
 		if err == nil || ctx.Err() != nil || len(data) > maxPart {
 			return errors.Join(err, ctx.Err())
 		}
@@ -109,6 +104,20 @@ func (m *mail) Send(ctx context.Context, to int, data []byte) error {
 		default:
 		}
 	}
+}
+
+// try sends a message once. A server whose disk is full may not answer at all, and a message that
+// it has taken without saying so may come twice. So it is not waited for as long as elsewhere.
+func (m *mail) try(ctx context.Context, subject, name string, data []byte) error {
+	packing, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	message, err := m.pack(packing, name, data)
+	if err == nil {
+		trying, cancel := context.WithTimeout(ctx, 2*beat)
+		defer cancel()
+		_, err = m.js.Publish(trying, subject, message)
+	}
+	return err
 }
 
 // Receive implements Post. After the server was away it goes on behind the last message.

@@ -249,11 +249,16 @@ func (s *Shares) left(m Member, reason string, byItself bool) {
 	p := s.members[m.Process]
 	delete(s.members, m.Process)
 	// If the worker is there after all, it need not go on.
-	_ = s.nats.Publish(dropSubject+p.worker, strconv.AppendUint(nil, m.Process, 10))
+	s.drop(p.worker, m.Process)
 	select {
 	case s.mail.news <- s.gone(m, cmp.Or(reason, "it has ended"), byItself):
 	case <-s.ctx.Done():
 	}
+}
+
+// drop tells a worker that a member is not wanted any more.
+func (s *Shares) drop(worker string, process uint64) {
+	_ = s.nats.Publish(dropSubject+worker, strconv.AppendUint(nil, process, 10)) // else it is told again
 }
 
 // watch looks now and then how the members are, until the run ends: it misses members whose worker
@@ -284,22 +289,28 @@ func (s *Shares) missed() (list []Member) {
 	workers := s.free()
 	s.mu.Unlock()
 	s.Leader.mu.Lock()
-	has := map[uint64]bool{}
-	for _, numbers := range s.Leader.shares {
+	has := map[uint64]string{}
+	for name, numbers := range s.Leader.shares {
 		for _, n := range numbers {
-			has[n] = true
+			has[n] = name
 		}
 	}
 	s.Leader.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// A worker that was out of reach may have members that others have replaced.
+	for n, name := range has {
+		if s.members[n] == nil {
+			s.drop(name, n)
+		}
+	}
 	// While the server is away, nobody can say anything.
 	if !s.nats.IsConnected() || time.Since(time.Unix(0, s.Leader.since.Load())) < lifetime {
 		return nil
 	}
 	for n, p := range s.members {
 		_, isThere := workers[p.worker]
-		isMissed := !has[n] && time.Since(p.asked) > lifetime
+		isMissed := has[n] == "" && time.Since(p.asked) > lifetime
 		if p.worker != "" && (!isThere || isMissed || silent[p.worker]) {
 			list = append(list, p.Member)
 		}

@@ -158,8 +158,8 @@ type expands interface {
 	settle() error
 	// expandOne expands one state.
 	expandOne(at space.Ref) error
-	// expandShared is expandOne without settle. Before is the state that it was reached from, if
-	// that is not among the visited ones; it may be nil.
+	// expandShared is expandOne without settle, of a state that was reached from one that is not
+	// among the visited ones: before.
 	expandShared(at space.Ref, before *system.State) error
 	// reset forgets what depends on the places of states.
 	reset()

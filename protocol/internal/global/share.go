@@ -31,7 +31,8 @@ type Share struct {
 	config ShareConfig
 	// level has the own states that are expanded now, next those of the next level. Packed has the
 	// states that states of others were reached from, of both.
-	level, next        []member
+	level, next        []span
+	states             int // of next
 	packed, nextPacked []byte
 	lastPacked         int // where the last one lies in nextPacked, plus one; 0: it is not there
 	state, before      system.State
@@ -52,11 +53,24 @@ type ShareConfig struct {
 	Own      int
 }
 
-// member is an own state. Before is the place in packed, plus one, of what it was reached from, if
-// that is not in the form; else zero.
-type member struct {
-	at     space.Ref
+// span has own states that were met one after the other. Where states are vectors they lie side by
+// side, so most own states are in few spans. Before is the place in packed, plus one, of what they
+// were reached from, if that is not in the form; else zero.
+type span struct {
+	from   space.Ref
+	count  uint64
 	before int
+}
+
+// own adds an own state to the next level.
+func (h *Share) own(at space.Ref, before int) {
+	h.states++
+	if n := len(h.next); n > 0 && before == 0 && h.next[n-1].before == 0 &&
+		h.next[n-1].from+space.Ref(h.next[n-1].count) == at {
+		h.next[n-1].count++
+		return
+	}
+	h.next = append(h.next, span{at, 1, before})
 }
 
 // Found is a violation. Of several that are met in a level, the least one is kept, in an order that
@@ -136,7 +150,9 @@ func (h *Share) Begin() int {
 	h.level, h.next = h.next, h.level[:0]
 	h.packed, h.nextPacked = h.nextPacked, h.packed[:0]
 	h.found, h.lastPacked = nil, 0
-	return len(h.level)
+	n := h.states
+	h.states = 0
+	return n
 }
 
 // Tally is what was counted so far, in all levels.
@@ -186,16 +202,18 @@ type Hand func(to int, number uint64, before, state *system.State, node uint8) e
 func (h *Share) expandAll() error {
 	last := 0
 	for _, m := range h.level {
-		var before *system.State
-		if m.before > 0 {
+		var err error
+		if m.before == 0 {
+			err = h.x.expandRange(part{0, uint64(m.from), uint64(m.from) + m.count})
+		} else {
 			if m.before != last {
 				size, from := binary.Uvarint(h.packed[m.before-1:])
 				h.Unpack(&h.before, h.packed[m.before-1+from:][:size])
 				last = m.before
 			}
-			before = &h.before
+			err = h.x.expandShared(m.from, &h.before)
 		}
-		if err := h.x.expandShared(m.at, before); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -218,7 +236,7 @@ func (h *Share) handOn(hand Hand) error {
 	return h.form.eachMoved(0, h.levelEnd[0], h.form.End(0), func(at space.Ref, node uint8) error {
 		// What was expanded was an own state. A step of another node does not change whose it is.
 		if node > 0 && nodes != 0 && nodes>>(node-1)&1 == 0 {
-			h.next = append(h.next, member{at: at})
+			h.own(at, 0)
 			return nil
 		}
 		look(at, &h.state)
@@ -227,7 +245,7 @@ func (h *Share) handOn(hand Hand) error {
 			return err
 		}
 		if to == h.config.Own {
-			h.next = append(h.next, member{at: at})
+			h.own(at, 0)
 			return nil
 		}
 		if hand == nil {
@@ -269,11 +287,11 @@ func (h *Share) Receive(before *system.State, isSame bool, state *system.State, 
 		h.nextPacked = binary.AppendUvarint(h.nextPacked, uint64(len(h.scratch)))
 		h.nextPacked = append(h.nextPacked, h.scratch...)
 	}
-	m := member{at: at}
+	place := 0
 	if node > 0 {
-		m.before = h.lastPacked
+		place = h.lastPacked
 	}
-	h.next = append(h.next, m)
+	h.own(at, place)
 	return true, nil
 }
 
@@ -284,14 +302,22 @@ func (h *Share) widen(reason error) error {
 	if err != nil {
 		return err
 	}
-	for _, list := range [][]member{h.level, h.next} {
-		for i := range list {
-			list[i].at = c.now(list[i].at)
-		}
+	if c.places != nil {
+		h.level, h.next = moved(c, h.level), moved(c, h.next)
 	}
 	c.release()
 	h.setWorker(h.newWorker(0))
 	return nil
+}
+
+// moved are the spans of states that are elsewhere now, and not side by side any more.
+func moved(c *conversion, list []span) (singles []span) {
+	for _, m := range list {
+		for i := range m.count {
+			singles = append(singles, span{c.now(m.from + space.Ref(i)), 1, m.before})
+		}
+	}
+	return singles
 }
 
 // collect keeps the least violation of the level.

@@ -22,23 +22,13 @@ func (f *vectorForm[V]) eachMoved(shard int, from, end uint64, visit func(space.
 	}
 }
 
-// expandShared leaves out steps that commute as expandRange does. The state before is in the set,
-// or has come with the state.
+// expandShared leaves out steps that commute as expandRange does.
 func (w *vectorWorker[V]) expandShared(at space.Ref, before *system.State) (err error) {
-	v, parent, node := w.set.Whole(at)
-	w.below = 0
-	switch {
-	case node == 0:
-	case before != nil:
-		w.parent = space.None
+	v, _, node := w.set.Whole(at)
+	if w.below = 0; node > 0 {
+		w.parent, w.below = space.None, 1<<(node-1)-1
 		if w.before, err = w.layout.Encode(before); err != nil {
 			return err
-		}
-		w.below = 1<<(node-1) - 1
-	case parent != space.None:
-		w.below = 1<<(node-1) - 1
-		if parent != w.parent {
-			w.parent, w.before = parent, w.set.State(parent)
 		}
 	}
 	return w.expandVector(at, &v)

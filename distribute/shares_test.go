@@ -1,0 +1,177 @@
+package distribute
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
+	"github.com/tandem-mc/tandem/internal/testkit/natsd"
+)
+
+// chain are members that each hand a message on to the next part, and the last one to the front.
+type chain struct {
+	parts int
+	mu    sync.Mutex
+	// fails says how often a member of a part ends with an error before it hands anything on.
+	fails map[int]int
+	began int
+}
+
+func (c *chain) become(ctx context.Context, _ Run, _ string, m Member, p Post) error {
+	c.mu.Lock()
+	c.began++
+	c.fails[m.Part]--
+	fails := c.fails[m.Part] >= 0
+	c.mu.Unlock()
+	data, err := p.Receive(ctx)
+	if err != nil || fails {
+		return errors.Join(err, errors.New("it fails"))
+	}
+	to := m.Part + 1
+	if to == c.parts {
+		to = toFront
+	}
+	return p.Send(ctx, to, append(data, byte('0'+m.Part)))
+}
+
+// joinShares has workers join that become members.
+func joinShares(t *testing.T, url string, workers int, c *chain) *crew {
+	crew := &crew{t: t, url: url, become: c.become}
+	for range workers {
+		crew.join()
+	}
+	t.Cleanup(crew.busy.Wait)
+	return crew
+}
+
+// mustLeadShares leads a run with a key. What is told of a member that is gone names it.
+func mustLeadShares(t *testing.T, o Options, become Become) *Shares {
+	t.Helper()
+	o.Dir = t.TempDir()
+	s, err := LeadShares(t.Context(), o, Run{Package: "p", Key: "k"}, "/proc/self/exe", become,
+		func(m Member, reason string, byItself bool) []byte {
+			return fmt.Appendf(nil, "gone %d %v %s", m.Part, byItself, reason)
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(false) })
+	return s
+}
+
+// TestShares: messages go from member to member, whether they fit or not, and members that end are
+// told of. Another one gets the same messages.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	c := &chain{parts: 3, fails: map[int]int{1: 1}}
+	s := mustLeadShares(t, Options{URL: Embedded}, c.become)
+	crew := joinShares(t, s.URL(), 2, c)
+	crew.await(s.Leader, 2)
+	large := bytes.Repeat([]byte("x"), 2*maxMessage)
+	if err := s.Send(t.Context(), 0, large); err != nil {
+		t.Fatal(err)
+	}
+	for part := range c.parts {
+		s.Start(Member{part, uint64(part + 1)})
+	}
+	var got []byte
+	gone := map[string]bool{}
+	for len(got) == 0 {
+		data, err := s.Receive(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(data[:min(len(data), 100)]); strings.HasPrefix(text, "gone") {
+			gone[text] = true
+			if text == "gone 1 true it fails" {
+				s.Start(Member{1, 9})
+			}
+			continue
+		}
+		got = data
+	}
+	if !bytes.Equal(got, append(large, "012"...)) || !gone["gone 1 true it fails"] {
+		t.Errorf("%d bytes have come; gone: %v", len(got), gone)
+	}
+	if err := s.Forget(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// Another search of the same run: nothing of the first is there.
+	if err := s.Send(t.Context(), 2, []byte("y")); err != nil {
+		t.Fatal(err)
+	}
+	s.Start(Member{2, 10})
+	for {
+		data, err := s.Receive(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(data), "gone") {
+			if string(data) != "y2" {
+				t.Errorf("%q has come", data)
+			}
+			return
+		}
+	}
+}
+
+// TestSharesAlone: without a worker, members are where the run is led.
+func TestSharesAlone(t *testing.T) {
+	t.Parallel()
+	c := &chain{parts: 1, fails: map[int]int{}}
+	s := mustLeadShares(t, Options{URL: Embedded}, c.become)
+	s.mu.Lock()
+	s.alone = 0
+	s.mu.Unlock()
+	if err := s.Send(t.Context(), toLevels, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	s.Start(Member{0, 1})
+	if data, err := s.Receive(t.Context()); err != nil || string(data) != "x0" {
+		t.Errorf("%q, error %v", data, err)
+	}
+}
+
+// TestSharesFull: a disk that is full is told of, and what could not be sent is when there is room.
+func TestSharesFull(t *testing.T) {
+	t.Parallel()
+	server := natsd.Start(t, t.TempDir())
+	var told said
+	s := mustLeadShares(t, Options{URL: server.URL, Say: told.say}, nil)
+	// The server cannot make files any larger.
+	if err := unix.Prlimit(server.Pid(), unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 200 << 10,
+		Max: unix.RLIM_INFINITY}, nil); err != nil {
+		t.Fatal(err)
+	}
+	data := bytes.Repeat([]byte("x"), maxMessage/2)
+	sent := make(chan error, 1)
+	go func() {
+		for range 3 {
+			if err := s.Send(t.Context(), toFront, data); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	testkit.Await(t, "the full disk is told of", func() bool {
+		return told.has("states cannot be sent", "room on its disk")
+	})
+	server.Kill()
+	server.Restart() // with room
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if got, err := s.Receive(t.Context()); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("message %d: %d bytes, error %v", i, len(got), err)
+		}
+	}
+}
