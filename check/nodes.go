@@ -176,8 +176,8 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	// The rest of the environment is the same for all nodes. They all run in the directory in which
 	// the check was started, as one program does.
 	config = nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth, Delays: c.Bounds.Delays,
-		Violations: r.Violations, Leaks: c.Leaks, Directory: from, Partitions: c.Links(), Agree: c.Agree,
-		Crews: usefulWorkers(c), Slow: c.Slow,
+		Violations: r.Violations, Shrink: r.Shrink, Leaks: c.Leaks, Directory: from,
+		Partitions: c.Links(), Agree: c.Agree, Crews: usefulWorkers(c), Slow: c.Slow,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	asked := pick.Asked{Delays: c.Bounds.Delays, Slow: c.Slow > 0}
 	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {

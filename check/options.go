@@ -12,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/modules"
 	"github.com/tandem-mc/tandem/check/internal/saved"
+	"github.com/tandem-mc/tandem/check/internal/shrink"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
@@ -24,7 +25,7 @@ import (
 )
 
 // DefaultShrink is a limit on executions that suffices for schedules of some hundred transitions.
-const DefaultShrink = 400
+const DefaultShrink = shrink.Default
 
 // MaxViolations is the greatest number of distinct violations that a search keeps.
 const MaxViolations = 100

@@ -18,21 +18,17 @@ import (
 
 var errShrinkTime = errors.New("the time for shrinking is over")
 
-// shrinkTime bounds how long a violation is shrunk. It is for executions that take unusually long;
-// what comes out after it depends on the machine.
-const shrinkTime = 30 * time.Second
-
 // shrink replaces a violation by a simpler one that shows the same, if it finds one. Whatever goes
 // wrong while it looks, what has been found so far is left.
 func (e *explainer) shrink(v *violation) {
 	if e.options.Shrink <= 0 || e.ctx.Err() != nil {
 		return
 	}
-	s := &shrinking{explainer: e, best: v, early: v.Log.EarlyTimers, deadline: time.Now().Add(shrinkTime)}
+	s := &shrinking{explainer: e, best: v, early: v.Log.EarlyTimers, deadline: time.Now().Add(shrink.Time)}
 	first, err := s.begin()
 	if err == nil && first != nil {
 		before := shrink.CostOf(first)
-		looking := shrink.New(first, shrinkable(e.options.Shrink, len(first)), s.execute)
+		looking := shrink.New(first, shrink.Limit(e.options.Shrink, len(first)), s.execute)
 		err = looking.Run()
 		v.shrunk = &report.Shrinking{Executions: looking.Tried, Before: sizeOf(before),
 			After: sizeOf(looking.Cost)}
@@ -40,21 +36,6 @@ func (e *explainer) shrink(v *violation) {
 	if err != nil && err != errShrinkTime {
 		e.executor.Renew()
 	}
-}
-
-// shrinkTransitions is about how many transitions are run to shrink a violation by default, so that
-// a long one takes seconds, too.
-const shrinkTransitions = 200_000
-
-// shrinkable is how many executions there are to shrink a violation of so many transitions: as many
-// as were asked for. The default is fewer for long ones. Some are worth their time however long
-// they are.
-func shrinkable(asked, transitions int) int {
-	const some = 20
-	if asked != DefaultShrink {
-		return asked
-	}
-	return min(asked, max(some, shrinkTransitions/max(1, transitions)))
 }
 
 func sizeOf(c shrink.Cost) report.Size { return report.Size{Preemptions: c[0], Transitions: c[1]} }

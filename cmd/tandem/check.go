@@ -177,6 +177,9 @@ func (f *oneCheck) runNodes(c *cobra.Command, r check.Request, dir string, args 
 	if r.Violations, err = parseViolations(f.violations); err != nil {
 		return err
 	}
+	if r.Shrink, err = parseShrink(f.shrink); err != nil {
+		return err
+	}
 	r.Tags, r.Save, r.Search, r.Flags = f.tags, f.saveTo, f.search, givenFlags(c.Flags(), "resume", "run")
 	texts := f.texts(c)
 	if err := f.prepare(c, texts); err != nil {

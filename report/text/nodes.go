@@ -36,8 +36,12 @@ func WriteNodes(w io.Writer, run report.Run, violations []report.Violation,
 	for _, line := range run.Details {
 		p.Print("  " + words.Printable(line))
 	}
+	var shrunk *report.Shrinking
 	if len(violations) == 1 {
 		printNodesViolation(p, run, violations[0])
+		if c := violations[0].Counterexample; c != nil {
+			shrunk = c.Shrunk
+		}
 	} else if len(violations) > 1 {
 		p.Heading(textutil.CountOf(len(violations), "distinct violation"))
 		for i, v := range violations {
@@ -45,7 +49,7 @@ func WriteNodes(w io.Writer, run report.Run, violations []report.Violation,
 			printViolation(p, i+1, v)
 		}
 	}
-	printNodesSearch(p, run)
+	printNodesSearch(p, run, shrunk)
 	_, err := w.Write(p.Bytes())
 	return err
 }
@@ -111,8 +115,8 @@ func readsOn(step, next report.NodeStep) bool {
 }
 
 // printNodesSearch prints how much was explored, and what the verdict rests on. Of a replay there
-// is nothing to say.
-func printNodesSearch(p *printer.Printer, run report.Run) {
+// is nothing to say, nor of a violation that was not made simpler.
+func printNodesSearch(p *printer.Printer, run report.Run, shrunk *report.Shrinking) {
 	if n := run.Counts; n.Executions > 0 {
 		p.Heading("Search")
 		p.Printf("  %s of single nodes in %s%s", textutil.CountOf(n.Executions, "execution"),
@@ -128,6 +132,9 @@ func printNodesSearch(p *printer.Printer, run report.Run) {
 		}
 		if n.CacheHits+n.CacheMisses > 0 {
 			printPeers(p, n)
+		}
+		if shrunk != nil {
+			p.Print("  " + shrunk.String())
 		}
 	}
 	if run.Verdict == report.Holds {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tandem-mc/tandem/check/internal/executor"
+	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/report"
@@ -19,9 +20,8 @@ type Rehearsal struct {
 	Parted string
 	// Options are those of a worker of the node.
 	Options sut.Options
-
-	player *player
-	node   int
+	player  *player
+	node    int
 }
 
 // Rehearse runs a node of a recording by itself. The rehearsal is to be closed, unless there is an
@@ -31,27 +31,26 @@ func Rehearse(ctx context.Context, program *sut.Program, rec *report.NodesRecord
 	programs := make([]*sut.Program, len(rec.Nodes))
 	programs[node] = program
 	p, closeAll, err := newReplay(ctx, programs, rec)
+	if err == nil {
+		if r, err = p.rehearse(rec, node); err != nil {
+			err = fmt.Errorf("node %s: %w", rec.Nodes[node].Name, err)
+		}
+	}
 	if err != nil {
 		closeAll()
-		return nil, nil, err
 	}
-	if r, err = p.rehearse(rec, node); err != nil {
-		closeAll()
-		return nil, nil, fmt.Errorf("node %s: %w", rec.Nodes[node].Name, err)
-	}
-	return r, closeAll, nil
+	return r, closeAll, err
 }
 
 // rehearse runs a node by itself.
 func (p *player) rehearse(rec *report.NodesRecording, node int) (*Rehearsal, error) {
-	r := &Rehearsal{Options: optionsOf(&rec.Nodes[node]), player: p, node: node}
+	r := &Rehearsal{Options: recorded.Options(&rec.Nodes[node]), player: p, node: node}
 	n := p.environment(node, nil)
 	log, err := p.live(node, n, nil, func(*sut.Log) {})
 	if err != nil {
 		return nil, err
 	}
-	if log.Outcome == sut.Diverged {
-		_, err = translate.Outcome(log)
+	if _, err := translate.Outcome(log); log.Outcome == sut.Diverged {
 		return nil, err
 	}
 	r.Log = &executor.Keep(log).Log

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -19,7 +20,7 @@ func TestRehearse(t *testing.T) {
 	for name, list := range systems {
 		c := Config{Nodes: list}
 		if name == "a crash" {
-			c.Crashes, c.CrashLimit, c.Executions = []int{0}, 1, 400
+			c.Crash, c.Executions = given.Crash{Crashes: []int{0}, CrashLimit: 1}, 400
 			c.Walks = &pick.Walks{Seed: 1, Picks: allPicks}
 		}
 		r, err := Run(t.Context(), c)

@@ -37,6 +37,8 @@ import (
 type (
 	Node   = given.Node
 	Config = given.Config
+	// Saving is how a check goes on that was ended.
+	Saving = given.Saving
 )
 
 // Result is what was found, and Violation is an execution that one of the nodes should not have.

@@ -146,10 +146,7 @@ func (p *player) play(node int, b *baton.Baton) Played {
 func (p *player) live(node int, n *environment, asked func(*sut.Schedule), look func(*sut.Log)) (
 	*sut.Log, error) {
 	// The disk is not recorded: it comes of the crash, as all else comes of what was chosen.
-	lives := []sut.Schedule{p.schedules[node]}
-	if p.later != nil {
-		lives = append(lives, p.later[node]...)
-	}
+	lives := p.lives(node)
 	for i := 0; ; i++ {
 		s := lives[i]
 		isLast := i == len(lives)-1
@@ -167,6 +164,36 @@ func (p *player) live(node int, n *environment, asked func(*sut.Schedule), look 
 		}
 		lives[i+1].Disk, lives[i+1].After = slices.Clone(log.Disk), n.now
 	}
+}
+
+// lives are the schedules of a node, one for each of its lives, as a copy.
+func (p *player) lives(node int) []sut.Schedule {
+	list := []sut.Schedule{p.schedules[node]}
+	if p.later != nil {
+		list = append(list, p.later[node]...)
+	}
+	return list
+}
+
+// last is the schedule of the last life of the node with the violation.
+func (p *player) last() *sut.Schedule {
+	if p.later != nil && len(p.later[p.judged]) > 0 {
+		return &p.later[p.judged][len(p.later[p.judged])-1]
+	}
+	return &p.schedules[p.judged]
+}
+
+// follow runs the node with the violation by itself, with another schedule of its last life. The
+// log is nil if it does something else to the others.
+func (p *player) follow(schedule []model.Action, lenient bool) (*sut.Log, error) {
+	n := p.environment(p.judged, nil)
+	log, err := p.live(p.judged, n, func(last *sut.Schedule) {
+		last.Prefix, last.Lenient, last.WantEnabled = schedule, lenient, true
+	}, func(*sut.Log) {})
+	if err != nil || n.deviation >= 0 || len(n.made) != len(n.script) {
+		return nil, err
+	}
+	return log, nil
 }
 
 // show tells the violation, by another run of the node that has it: what others do is known. It

@@ -10,6 +10,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
+	"github.com/tandem-mc/tandem/check/internal/nodes/simpler"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -140,8 +141,32 @@ func (x recorder) record(f *finding) (*Violation, error) {
 	if err != nil || v.Unrecorded != "" {
 		return v, err
 	}
-	v.Recording = x.recording(p, all)
+	x.keep(v, p, all)
 	return v, nil
+}
+
+// keep makes the recording of a violation that all nodes have shown together. Before that, it looks
+// for a simpler one, and takes it if all nodes show that together, too. Whatever goes wrong with
+// that, what was found is kept. After a crash, only the last life of the node changes.
+func (x recorder) keep(v *Violation, p *player, all []Played) {
+	node := simpler.Node{Program: p.programs[p.judged], Follow: p.follow}
+	last := p.last()
+	found := last.Prefix
+	if best, tried := node.Schedule(x.ctx, found, x.config.Shrink); best != nil {
+		last.Prefix = best
+		again, parted, err := p.run()
+		var shown *report.Counterexample
+		var signature string
+		if err == nil && parted == nil && again[p.judged].outcome == v.Outcome {
+			shown, signature, err = p.show(again[p.judged].race)
+		}
+		if last.Prefix = found; shown != nil && err == nil {
+			shown.Shrunk = &report.Shrinking{Executions: tried, Before: v.Counterexample.Size(),
+				After: shown.Size()}
+			all, v.Counterexample, v.Signature = again, shown, signature
+		}
+	}
+	v.Recording = x.recording(p, all)
 }
 
 // courses finds an execution of each node that makes what a violation needs, in an order that is
@@ -233,16 +258,8 @@ func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
 		recorded.SetComes(rec.Events, p.fates)
 	}
 	for c, node := range x.config.Nodes {
-		o := x.options(c)
-		n := report.NodeRecording{Schedule: all[c].chosen[0]}
-		n.Name, n.Listen, n.Draws = node.Name, node.Listen, p.schedules[c].Draws
-		n.Program = report.Program{Package: node.Package, Args: o.Args, Env: o.Env, Directory: o.Dir,
-			World: o.Environment, Preemptible: node.Program.Open, Races: node.Program.Races,
-			Tags: node.Program.Tags, GoVersion: node.Program.Version, Build: node.Program.Hash}
+		n := recorded.Node(node, x.options(c), all[c].chosen, p.lives(c))
 		n.Expectation = report.Expectation{Outcome: all[c].Outcome.String(), EventLog: all[c].eventLog}
-		for i, chosen := range all[c].chosen[1:] {
-			n.Later = append(n.Later, report.NodeLife{Draws: p.later[c][i].Draws, Schedule: chosen})
-		}
 		rec.Nodes = append(rec.Nodes, n)
 	}
 	return rec

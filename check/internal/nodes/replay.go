@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
@@ -51,7 +50,7 @@ func Replay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecor
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			return nil, fmt.Errorf("run %d of %d: %w%s", i+1, times, err, inThese(r.Changed))
+			return nil, fmt.Errorf("run %d of %d: %w%s", i+1, times, err, told.Changed(r.Changed))
 		}
 	}
 	judged := &all[p.judged]
@@ -66,15 +65,6 @@ func Replay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecor
 	v.Counterexample, v.Signature, err = p.show(judged.race)
 	r.Violation = v
 	return r, err
-}
-
-// inThese says which nodes have changed, for an error that may be because of that: such as a hang,
-// or a worker that has ended.
-func inThese(changed []string) string {
-	if len(changed) == 0 {
-		return ""
-	}
-	return "; since then changed: node " + strings.Join(changed, ", node ")
 }
 
 // newReplay starts a worker for each node that has a program, in the surroundings that were
@@ -120,7 +110,7 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 			p.workers, unwatch = append(p.workers, nil), append(unwatch, nil)
 			continue
 		}
-		o := optionsOf(n)
+		o := recorded.Options(n)
 		o.Processor = i + 1
 		w, err := sut.Start(programs[i], o)
 		if err != nil {
@@ -130,11 +120,6 @@ func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRe
 		unwatch = append(unwatch, context.AfterFunc(ctx, w.Interrupt))
 	}
 	return p, closeAll, nil
-}
-
-// optionsOf are those of the worker of a node.
-func optionsOf(n *report.NodeRecording) sut.Options {
-	return sut.Options{Args: n.Args, Env: n.Env, Dir: n.Directory, Environment: n.World}
 }
 
 // asRecorded tells which nodes do something else than what is recorded of the same programs.

@@ -95,11 +95,11 @@ func TestInterrupted(t *testing.T) {
 	saved := 0
 	r, err := Run(ctx, Config{Nodes: scriptedNodes(build(t, "./testdata/script"),
 		[]string{"dial :7301", "write x"}, []string{"listen :7301", "accept", "read 1"}),
-		Save: func(_ func() ([]byte, error), last bool) {
+		Saving: Saving{Save: func(_ func() ([]byte, error), last bool) {
 			if cancel(); last {
 				saved++
 			}
-		}})
+		}}})
 	if err != nil || r.Verdict != model.Unknown || r.Reason != "it was interrupted" || saved != 1 {
 		t.Errorf("%+v, %v, %d last saves", r, err, saved)
 	}

@@ -379,6 +379,6 @@ func (x *walks) record(v *Violation, p *player, race *sut.MemoryAccess) error {
 	if err != nil || v.Unrecorded != "" {
 		return err
 	}
-	v.Recording = recorder{x.explorer}.recording(p, all)
+	recorder{x.explorer}.keep(v, p, all)
 	return nil
 }

@@ -151,7 +151,7 @@ func TestWalkNotInTime(t *testing.T) {
 	ctx := &expiring{Context: t.Context()}
 	r, err := Run(ctx, Config{Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client", "client"),
 		Violations: 2, Walks: &pick.Walks{Seed: 1, Picks: allPicks},
-		Save: func(func() ([]byte, error), bool) { ctx.asked = 0 }})
+		Saving: Saving{Save: func(func() ([]byte, error), bool) { ctx.asked = 0 }}})
 	if err != nil || r.Verdict != model.Violated || len(r.Violations) != 1 ||
 		r.Violations[0].Unrecorded != told.NotInTime {
 		t.Errorf("%+v, %v", r, err)
@@ -162,15 +162,14 @@ func TestWalkNotInTime(t *testing.T) {
 func TestWalksGoOn(t *testing.T) {
 	list := exampleNodes(t, "accumulator", "client", "primary 127.0.0.1:7001", "secondary 127.0.0.1:7002")
 	config := func(executions int, from []byte, to *[]byte) Config {
-		return Config{Nodes: list, Executions: executions, Resume: from,
-			Walks: &pick.Walks{Seed: 7, Picks: allPicks},
-			Save: func(encode func() ([]byte, error), _ bool) {
+		return Config{Nodes: list, Executions: executions, Walks: &pick.Walks{Seed: 7, Picks: allPicks},
+			Saving: Saving{Resume: from, Save: func(encode func() ([]byte, error), _ bool) {
 				state, err := encode()
 				if err != nil {
 					t.Error(err)
 				}
 				*to = state
-			}}
+			}}}
 	}
 	var all, half, rest []byte
 	for _, c := range []Config{config(60, nil, &all), config(31, nil, &half)} {

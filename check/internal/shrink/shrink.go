@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"slices"
+	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -27,6 +28,25 @@ type Shrinker struct {
 	seen    map[uint64]bool
 	execute Execute
 	err     error
+}
+
+// Default is how many executions a violation is shrunk in, if nobody asks for another number. It
+// suffices for schedules of some hundred transitions.
+const Default = 400
+
+// Time bounds how long a violation is shrunk. It is for executions that take unusually long: what
+// comes out after it depends on the machine.
+const Time = 30 * time.Second
+
+// Limit is how many executions there are to shrink a violation of so many transitions: as many as
+// were asked for. The default is fewer for long ones, so that these take seconds, too. Some are
+// worth their time however long they are.
+func Limit(asked, transitions int) int {
+	const some, all = 20, 200_000 // all: transitions of these executions together
+	if asked != Default {
+		return asked
+	}
+	return min(asked, max(some, all/max(1, transitions)))
 }
 
 // Execute runs a schedule and returns what it did, if that is less than what it may cost and shows

@@ -104,3 +104,16 @@ func TestGoOn(t *testing.T) {
 		}
 	}
 }
+
+// TestLimit: by default, long violations are shrunk in fewer executions, but in some. A number
+// that the user gives holds.
+func TestLimit(t *testing.T) {
+	for _, c := range []struct{ asked, transitions, want int }{
+		{400, 0, 400}, {400, 49, 400}, {400, 500, 400}, {400, 2000, 100}, {400, 6000, 33},
+		{400, 1_000_000, 20}, {7, 1_000_000, 7}, {5000, 1_000_000, 5000},
+	} {
+		if got := Limit(c.asked, c.transitions); got != c.want {
+			t.Errorf("%d executions of %d transitions: %d, want %d", c.asked, c.transitions, got, c.want)
+		}
+	}
+}

@@ -50,12 +50,7 @@ type Config struct {
 	Delays *int
 	// Violations is how many distinct ones are looked for; 0: one.
 	Violations int
-	// Resume is what Save was given; nil: the check begins. Save is called between two items of
-	// work, with what encodes the exploration, and for the last time where the check ends before it
-	// is complete and without a violation. It may be nil. The state is that between two items, so
-	// what was begun when it ends is done again.
-	Resume []byte
-	Save   func(encode func() ([]byte, error), last bool)
+	Saving
 	// Partitions are those that are explored, one at a time: each lists the pairs of nodes between
 	// which nothing gets through, by their places, the smaller one first.
 	Partitions [][][2]int
@@ -74,6 +69,9 @@ type Config struct {
 	// there are DatagramLimit at most in an execution.
 	Datagrams     []string
 	DatagramLimit int
+	// Shrink is how many executions may be spent on making a violation simpler before it is shown;
+	// 0: none.
+	Shrink int
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 	// Peers are real peers that nodes can connect to; nil: there are none. Only walks have some.
@@ -93,6 +91,16 @@ type Crash struct {
 
 // DefaultDown is how often the clock advances at most while a node is down, where nothing is said.
 const DefaultDown = 2
+
+// Saving is how a check goes on that was ended.
+type Saving struct {
+	// Resume is what Save was given; nil: the check begins. Save is called between two items of
+	// work, with what encodes the exploration, and for the last time where the check ends before it
+	// is complete and without a violation. It may be nil. The state is that between two items, so
+	// what was begun when it ends is done again.
+	Resume []byte
+	Save   func(encode func() ([]byte, error), last bool)
+}
 
 // Options are those of the worker of a node. It is told what the program takes, and asks before
 // time passes, since all nodes have one clock.

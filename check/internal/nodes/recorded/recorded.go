@@ -10,12 +10,14 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
+	"github.com/tandem-mc/tandem/sut"
 )
 
 // Events are the events of a global skeleton as a file has them.
@@ -171,6 +173,25 @@ func Net(rec *report.NodesRecording) (*network.Nodes, error) {
 	var err error
 	net.Places, err = places.New(given)
 	return net, err
+}
+
+// Node is a node as a file has it, with what was chosen in each of its lives, and the schedules
+// that these followed. What has come of it is left out.
+func Node(node given.Node, o sut.Options, chosen [][]report.Chosen, lives []sut.Schedule,
+) (n report.NodeRecording) {
+	n.Name, n.Listen, n.Draws, n.Schedule = node.Name, node.Listen, lives[0].Draws, chosen[0]
+	n.Program = report.Program{Package: node.Package, Args: o.Args, Env: o.Env, Directory: o.Dir,
+		World: o.Environment, Preemptible: node.Program.Open, Races: node.Program.Races,
+		Tags: node.Program.Tags, GoVersion: node.Program.Version, Build: node.Program.Hash}
+	for i, schedule := range chosen[1:] {
+		n.Later = append(n.Later, report.NodeLife{Draws: lives[i+1].Draws, Schedule: schedule})
+	}
+	return n
+}
+
+// Options are those of the worker of a node.
+func Options(n *report.NodeRecording) sut.Options {
+	return sut.Options{Args: n.Args, Env: n.Env, Dir: n.Directory, Environment: n.World}
 }
 
 // Partition is a partition as a file has it; nil: there is none.

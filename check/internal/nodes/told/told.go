@@ -160,3 +160,12 @@ func linkSteps(net *network.Nodes, kind, what string) (list []report.NodeStep) {
 	}
 	return list
 }
+
+// Changed says which nodes have changed, for an error that may be because of that: such as a hang,
+// or a worker that has ended.
+func Changed(changed []string) string {
+	if len(changed) == 0 {
+		return ""
+	}
+	return "; since then changed: node " + strings.Join(changed, ", node ")
+}

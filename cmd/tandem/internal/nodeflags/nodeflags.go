@@ -13,14 +13,14 @@ var known = map[string]bool{"config": true, "executions": true, "depth": true, "
 	"tags": true, "preempt-in": true, "races": true, "date": true, "verbose": true, "leaks": true,
 	"violations": true, "out": true, "out-dir": true, "unfold": true, "json": true, "sarif": true,
 	"junit": true, "github": true, "components": true, "faults": true, "run": true, "resume": true,
-	"save-interval": true, "delays": true, "search": true, "seed": true, "workers": true}
+	"save-interval": true, "delays": true, "search": true, "seed": true, "workers": true,
+	"shrink": true}
 
 // advice is what to do instead of a flag that is refused, or why it is not needed.
 var advice = map[string]string{
 	"pct-depth":    "; priorities change up to three times at each node",
 	"preemptions":  ", and bound the search by --delays, --executions or --time",
 	"early-timers": ", and have a node sleep where it is to be slow",
-	"shrink":       "; counterexamples of nodes are shown as they were found",
 }
 
 // Refused is the error of a flag of tandem check that a check of several programs does not know;
