@@ -33,12 +33,13 @@ type Member struct {
 // error says why it cannot go on; nil: its work is done.
 type Become func(ctx context.Context, run Run, program string, m Member, p Post) error
 
-// Addresses that are no parts. Those of all parts are two: a leader that goes on where another one
-// has ended looks for the last message to one of them.
+// Addresses that are no parts. Those of all parts are three: a leader that goes on where another
+// one has ended needs the last message to one of them, and all of another.
 const (
 	toFront  = -1
 	toAll    = -2
 	toLevels = -3
+	toEnds   = -4
 )
 
 // shareSubject is where messages to an address go.
@@ -52,6 +53,8 @@ func shareSubject(key string, to int) (string, error) {
 		return sharesSubject + key + ".all", nil
 	case to == toLevels:
 		return sharesSubject + key + ".levels", nil
+	case to == toEnds:
+		return sharesSubject + key + ".ends", nil
 	}
 	return "", fmt.Errorf("there is nobody with the address %d", to)
 }
@@ -89,17 +92,28 @@ func (m *mail) Send(ctx context.Context, to int, data []byte) error {
 	}
 	m.sent++
 	name := fmt.Sprintf("%s%s.%s.%d", sharesSubject, m.key, m.name, m.sent)
+	if len(data) > maxPart {
+		return fmt.Errorf("a message has %d MB, and the limit is %d", len(data)>>20, maxPart>>20)
+	}
+	return again(ctx, m.connection, "states cannot be sent", func() error {
+		return m.try(ctx, subject, name, data)
+	})
+}
+
+// again does something at the server until it is done, the context ends, or the server is gone for
+// good. The user is told once if the server is there and does not do it.
+func again(ctx context.Context, c *connection, what string, do func() error) error {
 	for isTold := false; ; pause(ctx, beat/2) {
-		err := m.try(ctx, subject, name, data)
-		if err == nil || ctx.Err() != nil || len(data) > maxPart {
+		err := do()
+		if err == nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		if !isTold && m.nats.IsConnected() {
-			m.say("states cannot be sent (%v): trying again; see that the server has room on its disk", err)
+		if !isTold && c.nats.IsConnected() {
+			c.say("%s (%v): trying again; see that the server has room on its disk", what, err)
 			isTold = true
 		}
 		select {
-		case <-m.closed:
+		case <-c.closed:
 			return err
 		default:
 		}
@@ -218,7 +232,8 @@ func (h *host) add(m Member) {
 	h.members[m.Process] = cancel
 	h.busy.Go(func() {
 		defer cancel()
-		mail := newMail(h.connection, h.run.Key, strconv.FormatUint(m.Process, 36), m.Part, toAll, toLevels)
+		mail := newMail(h.connection, h.run.Key, strconv.FormatUint(m.Process, 36), m.Part, toAll, toLevels,
+			toEnds)
 		err := h.become(ctx, h.run, h.program, m, mail)
 		mail.stop()
 		h.mu.Lock()

@@ -25,6 +25,7 @@ type Shares struct {
 	own   *host                             // of this machine
 	alone time.Duration                     // after which members are here if there is no worker
 	last  []byte
+	ends  [][]byte
 
 	mu      sync.Mutex // guards what follows
 	since   time.Time  // when there was a worker last, or the run began
@@ -62,14 +63,14 @@ func LeadShares(ctx context.Context, o Options, run Run, program string, become 
 	s.own = newHost(l.ctx, l.connection, l.run, program, become, func(m Member, reason string) {
 		s.left(m, reason, true)
 	})
-	if err := s.begin(); err != nil {
+	if err := errors.Join(l.persist(s.begin), s.listen()); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(l.url), err)
 	}
 	return s, nil
 }
 
-// begin sees what another leader has left, and listens for members that end. If that one led the
+// begin sees what another leader has left. If that one led the
 // same search, its messages stay, and whoever leads now goes on with the last level.
 func (s *Shares) begin() error {
 	stream, err := s.js.Stream(s.ctx, sharesStream)
@@ -78,19 +79,49 @@ func (s *Shares) begin() error {
 	}
 	subject, _ := shareSubject(s.run.Key, toLevels)
 	last, err := stream.GetLastMsgForSubject(s.ctx, subject)
+	if err == nil {
+		s.last, err = s.unpack(s.ctx, last.Data)
+	} else if errors.Is(err, jetstream.ErrMsgNotFound) {
+		err = nil
+	}
+	if err == nil {
+		err = s.readEnds(stream)
+	}
 	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
+	case err != nil:
+	case s.last == nil && s.ends == nil:
 		// What is there is of another check, which nobody goes on with.
 		err = s.clean(stream)
-	case err == nil:
-		if s.last, err = s.unpack(s.ctx, last.Data); err == nil {
-			s.say("going on with a search that another check has begun")
+	default:
+		s.say("going on with a search that another check has begun")
+	}
+	return err
+}
+
+// readEnds reads what another leader has sent of searches that have ended.
+func (s *Shares) readEnds(stream jetstream.Stream) error {
+	subject, _ := shareSubject(s.run.Key, toEnds)
+	s.ends = nil
+	for next := uint64(1); ; {
+		m, err := stream.GetMsg(s.ctx, next, jetstream.WithGetMsgSubject(subject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
 		}
+		var data []byte
+		if err == nil {
+			next = m.Sequence + 1
+			data, err = s.unpack(s.ctx, m.Data)
+		}
+		if err != nil {
+			return err
+		}
+		s.ends = append(s.ends, data)
 	}
-	if err != nil {
-		return err
-	}
-	_, err = s.nats.Subscribe(leftSubject+s.run.ID, func(m *nats.Msg) {
+}
+
+// listen hears of members that end.
+func (s *Shares) listen() error {
+	_, err := s.nats.Subscribe(leftSubject+s.run.ID, func(m *nats.Msg) {
 		var x leaving
 		if json.Unmarshal(m.Data, &x) == nil {
 			s.left(x.Member, x.Reason, true)
@@ -121,6 +152,9 @@ func (s *Shares) clean(stream jetstream.Stream) error {
 // Last says where to go on. It is what another leader has sent last to all parts of levels; nil:
 // there was none.
 func (s *Shares) Last() []byte { return s.last }
+
+// Ends are what another leader has sent of searches that have ended.
+func (s *Shares) Ends() [][]byte { return s.ends }
 
 // Send implements Post. It may be called while another goroutine receives.
 func (s *Shares) Send(ctx context.Context, to int, data []byte) error {
@@ -338,16 +372,22 @@ func (s *Shares) silent() map[string]bool {
 // Forget forgets all that was sent so far. The search that it was about has ended, and another one
 // of the same run may follow. A process that becomes a part later is then told the result only.
 func (s *Shares) Forget(ctx context.Context) error {
-	stream, err := s.js.Stream(ctx, sharesStream)
-	if err != nil {
-		return err
-	}
-	for _, to := range []string{"to.>", "all", "levels", "front"} {
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(sharesSubject+s.run.Key+"."+to)); err != nil {
+	return again(ctx, s.connection, "what was sent cannot be removed", func() error {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		stream, err := s.js.Stream(ctx, sharesStream)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
+		// What is sent in between is of the search that has ended, too.
+		for _, to := range []string{"to.>", "all", "levels", "front"} {
+			subject := sharesSubject + s.run.Key + "." + to
+			if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Close ends the run. If it is to go on later, messages stay: a server that does not end with the

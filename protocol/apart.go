@@ -59,14 +59,16 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	c := newSearch(m, o, b)
 	config := apart.Config{Global: c, Names: names{m, c.Table}, Parts: s.Parts, Partition: s.Partition,
 		Search: search, Batch: s.Batch, Model: (&keeper{machine: m}).description()}
-	if s.IsFront {
+	// Another front may have ended it.
+	data, told, err := s.EndOf(search), shared{}, error(nil)
+	switch {
+	case s.IsFront && data == nil:
 		r, err := leadApart(m, config, s, b)
-		told := shared{r, fmt.Sprint(err)}
-		data, fault := json.Marshal(told)
+		data, fault := json.Marshal(shared{r, fmt.Sprint(err)})
 		return r, errors.Join(err, fault, apart.End(s.Transport, search, data))
+	case !s.IsFront:
+		data, err = apart.Join(config, s.Transport, s.Own, s.Process)
 	}
-	data, err := apart.Join(config, s.Transport, s.Own, s.Process)
-	told := shared{}
 	if err == nil {
 		err = json.Unmarshal(data, &told)
 	}

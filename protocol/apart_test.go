@@ -26,6 +26,7 @@ type post struct {
 	kills   int // so many processes are lost still
 	isOver  bool
 	model   *Model
+	times   int // that each process checks it
 	options Options
 	session apart.Session
 	busy    sync.WaitGroup
@@ -81,7 +82,7 @@ func (b *box) Receive() ([]byte, error) {
 	defer b.mu.Unlock()
 	for {
 		for ; b.at < len(b.log); b.at++ {
-			if to := b.log[b.at].to; to == b.own || (to == apart.All || to == apart.Levels) && b.own >= 0 {
+			if to := b.log[b.at].to; to == b.own || to < apart.Front && b.own >= 0 {
 				b.at++
 				return b.log[b.at-1].data, nil
 			}
@@ -105,7 +106,7 @@ func (b *box) Start(part int, process uint64) error {
 		o := b.options
 		o.session = &apart.Session{Transport: x, Own: part, Process: process, Parts: b.session.Parts,
 			Partition: b.session.Partition, Batch: b.session.Batch}
-		r, err := Check(b.model, o)
+		r, err := checkTimes(b.model, o, b.times)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if err == nil {
@@ -115,7 +116,30 @@ func (b *box) Start(part int, process uint64) error {
 	return nil
 }
 
-func (b *box) Forget() error { return nil }
+// Forget forgets all but what is to stay.
+func (b *box) Forget() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.log {
+		if b.log[i].to != apart.Ends {
+			b.log[i].to = nobody
+		}
+	}
+	return nil
+}
+
+// nobody is the receiver of what is forgotten.
+const nobody = 1 << 20
+
+// checkTimes checks a model so many times, as a test with several models does.
+func checkTimes(m *Model, o Options, times int) (r *Result, err error) {
+	for range times {
+		if r, err = Check(m, o); err != nil {
+			break
+		}
+	}
+	return r, err
+}
 
 // checkTogether has several parts check a model, of which some are lost on the way.
 func checkTogether(m *Model, o Options, parts int, function string, kills int, seed uint64) (*Result,
@@ -125,11 +149,12 @@ func checkTogether(m *Model, o Options, parts int, function string, kills int, s
 		return nil, err
 	}
 	p := &post{random: rand.New(rand.NewPCG(seed, 1)), twice: int(seed % 4), kills: kills, model: m,
-		options: o, session: apart.Session{Parts: parts, Partition: partition, Batch: 1 + int(seed%100)}}
+		times: 1 + int(seed/4%3), options: o,
+		session: apart.Session{Parts: parts, Partition: partition, Batch: 1 + int(seed%100)}}
 	p.come = sync.NewCond(&p.mu)
 	front := &box{post: p, own: apart.Front, left: -1}
 	o.session = &apart.Session{Transport: front, IsFront: true, Parts: parts, Partition: partition}
-	r, err := Check(m, o)
+	r, err := checkTimes(m, o, p.times)
 	p.mu.Lock()
 	p.isOver = true
 	p.come.Broadcast()

@@ -111,7 +111,8 @@ func Check(ctx context.Context, o Options) error {
 	}
 	o.Say("workers join with: tandem worker %s", s.URL())
 	// The process here does no part: it adds up what the others report.
-	hello := &session.Hello{Front: true, Parts: o.Parts, Partition: o.Partition, Last: s.Last()}
+	hello := &session.Hello{Front: true, Parts: o.Parts, Partition: o.Partition, Last: s.Last(),
+		Ends: s.Ends()}
 	err = members.Run(ctx, *setup, program, hello,
 		members.Wires{Post: s, Start: s.Start, Forget: s.Forget}, o.Stdout, o.Stderr)
 	// Whoever was interrupted may begin it again, and loses little.

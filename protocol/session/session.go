@@ -30,8 +30,10 @@ type Hello struct {
 	// Parts is how many there are, Partition the function that divides states among them.
 	Parts     int
 	Partition string
-	// Last is what another front has sent last of levels; nil: there was none.
+	// Last is what another front has sent last of levels; nil: there was none. Ends are what it has
+	// sent of searches that have ended.
 	Last []byte
+	Ends [][]byte
 }
 
 // Addresses that are no parts.
@@ -40,6 +42,8 @@ const (
 	All   = -2
 	// Levels are all parts. Of what was sent there, another front that goes on needs the last.
 	Levels = -3
+	// Ends are all parts, too. What was sent there is not forgotten until all searches have ended.
+	Ends = -4
 )
 
 // Op is what a process wants.
@@ -49,7 +53,7 @@ type Op byte
 const (
 	Send   Op = iota // a message
 	Start            // another process is to become a part
-	Forget           // all messages to parts up to here
+	Forget           // all messages up to here, but for those to Ends
 )
 
 // Frame is what a process sends to the one that has started it.

@@ -375,11 +375,12 @@ func (f *front) before(target ask) (best answer, err error) {
 	return best, err
 }
 
-// End ends a search. All parts return the result.
+// End ends a search. All parts return the result, also those that become one later: they come to
+// the next search then, and need nothing else of this one.
 func End(t Transport, search int, result []byte) error {
-	err := t.Forget()
+	err := t.Send(Ends, append(appendHead(nil, kindEnd, search), result...))
 	if err == nil {
-		err = t.Send(All, append(appendHead(nil, kindEnd, search), result...))
+		err = t.Forget()
 	}
 	return err
 }

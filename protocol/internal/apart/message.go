@@ -19,7 +19,7 @@ type Transport interface {
 	// Start has some process become a part. Only the front calls it. Whoever becomes a part has a
 	// number of its own, and gets all messages to the part from the beginning on.
 	Start(part int, process uint64) error
-	// Forget says that no message that was sent so far to a part is needed any more.
+	// Forget says that no message that was sent so far is needed any more, but for those to Ends.
 	Forget() error
 }
 
@@ -28,6 +28,7 @@ const (
 	Front  = session.Front
 	All    = session.All
 	Levels = session.Levels
+	Ends   = session.Ends
 )
 
 // kind is what a message is.

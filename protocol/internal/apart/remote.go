@@ -38,5 +38,5 @@ var Environment = sync.OnceValues(func() (*Session, error) {
 		return nil, err
 	}
 	return &Session{Transport: remote{conn}, IsFront: h.Front, Own: h.Own, Process: h.Process, Parts: h.Parts,
-		Partition: p, Last: h.Last}, nil
+		Partition: p, Last: h.Last, Ends: h.Ends}, nil
 })

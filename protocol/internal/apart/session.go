@@ -60,8 +60,10 @@ type Session struct {
 	Process   uint64
 	Parts     int
 	Partition Partition
-	// Last is what another front has sent last of levels; nil: there was none.
+	// Last is what another front has sent last of levels; nil: there was none. Ends are what it has
+	// sent of searches that have ended.
 	Last []byte
+	Ends [][]byte
 	// Batch is how many bytes of states are sent together; 0: as many as fit a message.
 	Batch int
 
@@ -81,6 +83,16 @@ func (s *Session) Next() (search int) {
 func (s *Session) LastOf(search int) []byte {
 	if _, n, _, err := decode(s.Last); err == nil && n == search {
 		return s.Last
+	}
+	return nil
+}
+
+// EndOf is the result of a search that another front has ended; nil: there is none.
+func (s *Session) EndOf(search int) []byte {
+	for _, m := range s.Ends {
+		if k, n, data, err := decode(m); err == nil && k == kindEnd && n == search {
+			return data
+		}
 	}
 	return nil
 }
