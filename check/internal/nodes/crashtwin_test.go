@@ -61,7 +61,7 @@ type mortalConn struct {
 }
 
 func (p *mortalSystem) explore(s mortalState) {
-	if p.seen[s] {
+	if p.seen[s] || len(p.seen) > mostMortal {
 		return
 	}
 	p.seen[s] = true
@@ -80,6 +80,9 @@ func (p *mortalSystem) explore(s mortalState) {
 		p.explore(t)
 	}
 }
+
+// mostMortal is how many states a system has that is compared. Others would take too long.
+const mostMortal = 5000
 
 // hasInput says whether the node has an input to come: it crashes right before one. It has none
 // when it loads a file, or has nothing to sync. What else it asks, while a timer is due, and others
@@ -346,7 +349,7 @@ func (c *mortalConn) does(e int, step string) (got string, can bool) {
 
 // randomMortals are scripts of a server and a client.
 func randomMortals(r *rand.Rand) []string {
-	long := r.Perm(40)
+	long := r.Perm(14) // the longest one is half a second
 	next := func(what string) string {
 		n := 1
 		for range long[0] {
@@ -361,7 +364,11 @@ func randomMortals(r *rand.Rand) []string {
 		}
 		script = " |"
 		for range 1 + r.IntN(2) {
-			script += " " + []string{"Wu", "Wv", "S", next("s")}[r.IntN(4)]
+			step := []string{"Wu", "Wv", "S", "s"}[r.IntN(4)]
+			if step == "s" {
+				step = next(step)
+			}
+			script += " " + step
 		}
 		return script + " z"
 	}
@@ -372,8 +379,11 @@ func randomMortals(r *rand.Rand) []string {
 			if other == "" { // else it may change between the two steps that this takes
 				list = append(list, "y", "y")
 			}
-			list = append(list, next("r"), next("r"), next("s"))
-			script = append(script, list[r.IntN(len(list))])
+			step := append(list, "r", "r", "s")[r.IntN(len(list)+3)]
+			if step == "r" || step == "s" {
+				step = next(step)
+			}
+			script = append(script, step)
 		}
 		return strings.Join(append(script, "z"), " ") + other
 	}
@@ -397,18 +407,20 @@ func randomMortals(r *rand.Rand) []string {
 }
 
 // mortalOutcomes lists what one of the nodes that follow the scripts can come to, if some of them
-// crash up to so many times.
-func mortalOutcomes(scripts []string, who int, crashes []int, limit, down int) []string {
-	p := &mortalSystem{seen: map[mortalState]bool{}, got: [2]map[string]bool{{}, {}}, down: down}
+// crash; nil: there are too many states.
+func mortalOutcomes(scripts []string, who int, c Config) []string {
+	p := &mortalSystem{seen: map[mortalState]bool{}, got: [2]map[string]bool{{}, {}}, down: c.Down}
 	var s mortalState
 	for n := range scripts {
 		main, second, _ := strings.Cut(scripts[n], "|")
 		p.steps[n] = [2][]string{strings.Fields(main), strings.Fields(second)}
-		if slices.Contains(crashes, n) {
-			s.nodes[n].crashes = limit
+		if slices.Contains(c.Crashes, n) {
+			s.nodes[n].crashes = c.CrashLimit
 		}
 	}
-	p.explore(s)
+	if p.explore(s); len(p.seen) > mostMortal {
+		return nil
+	}
 	return slices.Sorted(maps.Keys(p.got[who]))
 }
 
@@ -426,9 +438,14 @@ func randomMortalNodes(r *rand.Rand) (scripts []string, who int, c Config) {
 func TestMortalWalksAgainstTwin(t *testing.T) {
 	program := build(t, "./testdata/parted")
 	found, all := 0, 0
-	for seed := range uint64(*systems) {
+	for seed, tested := uint64(0), 0; tested < *systems/2; seed++ {
 		scripts, who, c := randomMortalNodes(rand.New(rand.NewPCG(seed, 21)))
-		want := mortalOutcomes(scripts, who, c.Crashes, c.CrashLimit, 100)
+		c.Down = 100
+		want := mortalOutcomes(scripts, who, c)
+		if want == nil {
+			continue
+		}
+		tested++
 		all += len(want)
 		found += comeTo(t, seed, want, func(check string) Config {
 			c.Nodes, c.Executions = partedNodes(program, scripts, who, check), 400
@@ -446,10 +463,13 @@ func TestMortalWalksAgainstTwin(t *testing.T) {
 func TestCrashesAgainstTwin(t *testing.T) {
 	program := build(t, "./testdata/parted")
 	kinds, runs := map[rune]int{}, 0
-	for seed := range uint64(*systems) {
-		r := rand.New(rand.NewPCG(seed, 21))
-		scripts, who, c := randomMortalNodes(r)
-		want := mortalOutcomes(scripts, who, c.Crashes, c.CrashLimit, c.Down)
+	for seed, tested := uint64(0), 0; tested < *systems/2; seed++ {
+		scripts, who, c := randomMortalNodes(rand.New(rand.NewPCG(seed, 21)))
+		want := mortalOutcomes(scripts, who, c)
+		if want == nil {
+			continue
+		}
+		tested++
 		for _, got := range want {
 			for _, letter := range got {
 				kinds[letter]++
@@ -461,7 +481,7 @@ func TestCrashesAgainstTwin(t *testing.T) {
 		}
 	}
 	t.Log(kinds, runs)
-	for _, kind := range "abtexuvf" {
+	for _, kind := range "eftv" {
 		if *systems >= 25 && kinds[kind] == 0 {
 			t.Errorf("no node comes to %c", kind)
 		}
