@@ -15,9 +15,14 @@ import (
 // replayed.
 func TestDatagramsExploredAgainstTwin(t *testing.T) {
 	all := []string{"lost", "duplicated", "reordered"}
+	link := [][][2]int{{{0, 1}}}
 	t.Run("reliable", func(t *testing.T) { compareExploredAir(t, 2, airState{parted: 2}, Config{}) })
 	t.Run("faults", func(t *testing.T) {
-		compareExploredAir(t, 6, airState{parted: 2, faults: 1}, Config{Datagrams: all, DatagramLimit: 1})
+		compareExploredAir(t, 6, airState{parted: 2, faults: 1, kinds: fmt.Sprint(all)},
+			Config{Datagrams: all, DatagramLimit: 1})
+	})
+	t.Run("parted", func(t *testing.T) {
+		compareExploredAir(t, 4, airState{}, Config{Partitions: link})
 	})
 }
 
@@ -38,6 +43,9 @@ func compareExploredAir(t *testing.T, every int, from airState, config Config) {
 		runs += compareOneAir(t, program, scripts, who, want, fmt.Sprint("seed ", seed), config)
 	}
 	t.Logf("%d executions; %v", runs, kinds)
+	if *systems >= 25 && (kinds['f'] == 0 || kinds['t'] == 0 || kinds['x']+kinds['y']+kinds['z'] == 0) {
+		t.Errorf("nodes come to no more than %v", kinds)
+	}
 }
 
 // compareOneAir checks that a node comes to what is wanted, and to nothing else.

@@ -185,7 +185,7 @@ func TestTogetherInOrder(t *testing.T) {
 		return k
 	}
 	courses := []*course.Course{each(0), each(1)}
-	if !course.Together(courses) {
+	if !course.Together(&network.Nodes{}, nil, courses) {
 		t.Fatal("there is no order")
 	}
 	for c, want := range [][]string{{"out", "in"}, {"in", "out"}} {
@@ -201,7 +201,7 @@ func TestTogetherInOrder(t *testing.T) {
 	for _, k := range courses {
 		k.Before[1] = []int{0}
 	}
-	if course.Together(courses) {
+	if course.Together(&network.Nodes{}, nil, courses) {
 		t.Error("each has received before the other has sent")
 	}
 }

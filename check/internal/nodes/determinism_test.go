@@ -80,7 +80,7 @@ func compareRuns(t *testing.T, list []Node, most int) (compared, events int) {
 				t.Fatal(err)
 			}
 		}
-		if !course.Together(courses) {
+		if !course.Together(x.net, s.Global, courses) {
 			t.Fatal("no order suits all nodes")
 		}
 		p := r.player(course.Chained(s.Global, courses), 0)

@@ -98,7 +98,7 @@ func (x recorder) record(f *finding) (*Violation, error) {
 			return v, err
 		}
 	}
-	v.Events = told.Steps(x.net, course.InOneOrder(f.global))
+	v.Events = told.Steps(x.net, course.InOneOrder(x.net, f.global))
 	courses, went, err := x.courses(f, v)
 	if err != nil {
 		return v, err
@@ -203,7 +203,7 @@ func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, []lives.L
 		}
 		courses[c] = k
 	}
-	if v.Unrecorded == "" && !course.Together(courses) {
+	if v.Unrecorded == "" && !course.Together(x.net, g, courses) {
 		v.Unrecorded = "no order of what the nodes do was found in which all of them can do it"
 	}
 	courses[node] = found

@@ -83,7 +83,15 @@ func (k *Course) Choices() (list []model.Action) {
 // Together puts the transitions of courses into an order in which all of them can be run together:
 // what a node receives has been sent before. Each node does as it has done as far as that is
 // possible. It says whether there is such an order. Nodes whose events are in one order keep that.
-func Together(courses []*Course) bool {
+//
+// If it can be, what others find is closed after they have found it. A transition may do more than
+// its events say, so that is not known.
+func Together(net *network.Nodes, g skeleton.Global, courses []*Course) bool {
+	return together(courses, datagram.Earlier(net, g)) || together(courses, nil)
+}
+
+// together is Together, with what comes before some events besides.
+func together(courses []*Course, earlier map[skeleton.Name][]skeleton.Name) bool {
 	// Each goes on as it was run, as far as all that it receives has been sent. Where nobody can,
 	// one transition is run that does not depend on those which wait. If there is none, the nodes
 	// wait for each other in a circle, and an order is not possible.
@@ -98,7 +106,7 @@ func Together(courses []*Course) bool {
 				k.Add(nil, UpTo(i), []int{i})
 			}
 		}
-		runs[c] = &running{Course: k, sent: sent, done: make([]bool, len(k.Actions))}
+		runs[c] = &running{Course: k, sent: sent, earlier: earlier, done: make([]bool, len(k.Actions))}
 	}
 	for progress := true; progress; {
 		progress = false
@@ -114,10 +122,10 @@ func Together(courses []*Course) bool {
 			}
 		}
 	}
+	if slices.ContainsFunc(runs, func(r *running) bool { return len(r.order) < len(r.done) }) {
+		return false
+	}
 	for c, r := range runs {
-		if len(r.order) < len(r.done) {
-			return false
-		}
 		if courses[c].Before != nil {
 			*courses[c] = *r.Course.in(r.order)
 		}
@@ -129,10 +137,11 @@ func Together(courses []*Course) bool {
 // order is that in which the node was run, but for those that have to wait for what others send.
 type running struct {
 	*Course
-	sent  map[skeleton.Name]bool // by all
-	done  []bool
-	head  int // all before it are done
-	order []int
+	sent    map[skeleton.Name]bool // by all
+	earlier map[skeleton.Name][]skeleton.Name
+	done    []bool
+	head    int // all before it are done
+	order   []int
 }
 
 // run has a transition be run, if it can be now, and says whether it was.
@@ -141,7 +150,9 @@ func (r *running) run(i int) bool {
 		return false
 	}
 	for _, e := range r.Events[i] {
-		if from := r.Made[e].From; from.N > 0 && !r.sent[from] {
+		from := r.Made[e].From
+		if from.N > 0 && !r.sent[from] || slices.ContainsFunc(r.earlier[r.Made[e].Name],
+			func(n skeleton.Name) bool { return !r.sent[n] }) {
 			return false
 		}
 	}
@@ -199,12 +210,12 @@ func Chained(g skeleton.Global, courses []*Course) skeleton.Global {
 }
 
 // InOneOrder is a skeleton with the events of each node in an order that is possible.
-func InOneOrder(g skeleton.Global) skeleton.Global {
+func InOneOrder(net *network.Nodes, g skeleton.Global) skeleton.Global {
 	courses := make([]*Course, len(g))
 	for c := range g {
 		courses[c] = Short(g[c])
 	}
-	Together(courses)
+	Together(net, g, courses)
 	return Chained(g, courses)
 }
 
@@ -213,12 +224,12 @@ func InOneOrder(g skeleton.Global) skeleton.Global {
 type Place struct{ Node, At int }
 
 // Order puts the events of all nodes into an order that is possible: a node goes on until it takes
-// what was not sent yet, or closes a socket to which others send something before. So there are few
-// switches from lane to lane. Advances of the clock, of all nodes that are still there, are one
+// what was not sent yet, or closes a socket or listener that others find there before. So there are
+// few switches from lane to lane. Advances of the clock, of all nodes that are still there, are one
 // after the other.
 func Order(net *network.Nodes, g skeleton.Global) (list []Place) {
 	at := make([]int, len(g))
-	besides := datagram.Next(net, g)
+	earlier := datagram.Earlier(net, g)
 	for progress := true; progress; {
 		progress = false
 		ticks, isEarly := false, false
@@ -228,7 +239,7 @@ func Order(net *network.Nodes, g skeleton.Global) (list []Place) {
 				if e.From.N > at[e.From.Component] && e.From.N > 0 {
 					break
 				}
-				if slices.ContainsFunc(besides[e.Name], func(n skeleton.Name) bool {
+				if slices.ContainsFunc(earlier[e.Name], func(n skeleton.Name) bool {
 					return n.N > at[n.Component]
 				}) {
 					isEarly = true
@@ -243,7 +254,7 @@ func Order(net *network.Nodes, g skeleton.Global) (list []Place) {
 			}
 		}
 		if !progress && isEarly { // nodes in a partial order may have been put into another one
-			besides, progress = nil, true
+			earlier, progress = nil, true
 		}
 		if progress || !ticks {
 			continue

@@ -229,13 +229,16 @@ func Others(item *skeleton.Item) (list []*Other) {
 			if opened.Kind == model.Listen && opened.Conn != "" {
 				gets, _ = reaches(opened.Address, addressOf(&a.Send))
 			}
-			// What was sent to this socket comes there in any case, unless it is late.
-			isDue := a.Send.From == script[k].Name || !happened(a.After, script[:k])
-			if !gets || isDue && !isLate(&a.Send) {
+			// What was sent to this socket comes there in any case, unless it is late, or the
+			// script reads it from another one.
+			isRead := taken >= 0 && network.Did(&script[taken]).Conn == opened.Conn
+			isDue := a.Send.From == script[k].Name && (taken < 0 || isRead)
+			if !gets || !isLate(&a.Send) && (isDue || !happened(a.After, script[:k]) &&
+				a.Send.From != script[k].Name) {
 				continue
 			}
 			list = append(list, times(item, a, k)...)
-			if taken >= 0 && network.Did(&script[taken]).Conn == opened.Conn {
+			if isRead {
 				list = append(list, &Other{Name: a.Send.Name, Never: true})
 			}
 		}
@@ -257,7 +260,7 @@ func times(item *skeleton.Item, a *skeleton.Arrival, opens int) (list []*Other) 
 		}
 	}
 	if !isLate(&a.Send) { // it comes before the clock advances
-		if first == sent {
+		if first == sent || a.Send.From == script[opens].Name {
 			list = append(list, &Other{Name: a.Send.Name, Conn: id, From: sent})
 		}
 		return list

@@ -113,7 +113,8 @@ func happened(after []skeleton.Name, made []skeleton.Event) bool {
 // about to read, and must find nothing.
 func (x *Explored) Comes(i int, socket *Socket) bool {
 	now, a := x.Now(), &x.Arrivals[i]
-	if !happened(a.After, now.Made) || x.isOver(a, socket, &now) || x.isHeld(a, socket, now.Ticks) {
+	if !happened(a.After, now.Made) || x.isOver(a, socket, &now) || x.isHeld(a, socket, now.Ticks) ||
+		x.isElsewhere(a, socket) {
 		return false
 	}
 	reads := x.reads(socket, &now)
@@ -178,6 +179,14 @@ func (x *Explored) isOver(a *skeleton.Arrival, socket *Socket, now *Now) bool {
 // another socket, or never.
 func (x *Explored) isHeld(a *skeleton.Arrival, socket *Socket, ticks int) bool {
 	return x.isOther(a) && (x.Other.Never || ticks < x.Other.From || x.Other.Conn != socket.ID)
+}
+
+// isElsewhere says whether the script has a datagram read from a later socket: it is on its way
+// until that is there.
+func (x *Explored) isElsewhere(a *skeleton.Arrival, socket *Socket) bool {
+	return !x.isOther(a) && slices.ContainsFunc(x.Script, func(e skeleton.Event) bool {
+		return e.From == a.Send.Name && network.Did(&e).Conn != socket.ID
+	})
 }
 
 // isOther says whether a datagram comes at another time than the script says.

@@ -8,31 +8,28 @@ import (
 )
 
 // A datagram that takes something from an event of the sockets at its address was sent before the
-// next one of these. No skeleton says that. So a branch may be composed with what comes only after
-// such a next event, and then is before it and after it. No execution has that. All that is left of
-// an execution when some of its events are taken away can be put into an order, so nothing is
-// missed if such prefixes are left out.
+// next one of these, as a connect is made before the next event of the listener. No skeleton says
+// that. So a branch may be composed with what comes only after such a next event, and then is
+// before it and after it. No execution has that. All that is left of an execution when some of its
+// events are taken away can be put into an order, so nothing is missed if such prefixes are left
+// out.
 
 // IsPossible says whether a prefix can be that of an execution: its events can be put into an order
-// in which each datagram is sent while those sockets are there that it finds, and no more of them
-// suffer than may.
+// in which each datagram is sent while those sockets are there that it finds, and each connect is
+// made while there is the listener, and no more datagrams suffer than may.
 func IsPossible(net *network.Nodes, g skeleton.Global, limits Limits) bool {
-	faults, sends := 0, 0
+	faults := 0
 	for c := range g {
 		faults += faultsIn(g[c].Events)
-		for i := range g[c].Events {
-			if network.IsDatagram(&g[c].Events[i]) {
-				sends++
-			}
-		}
 	}
-	return faults <= limits.Most && (sends == 0 || !hasCircle(g, Next(net, g)))
+	earlier := Earlier(net, g)
+	return faults <= limits.Most && (len(earlier) == 0 || !hasCircle(g, earlier))
 }
 
-// Next has, for each event of sockets, the datagrams that were sent before it, by names: those that
-// take something from the event before it. What was lost behind a partition takes nothing, and may
-// have been sent at any time.
-func Next(net *network.Nodes, g skeleton.Global) map[skeleton.Name][]skeleton.Name {
+// Earlier has, for each event of sockets and listeners, the datagrams and connects that come before
+// it, by names: those that take something from the event before it. What was lost behind a
+// partition takes nothing, and may have been sent at any time.
+func Earlier(net *network.Nodes, g skeleton.Global) map[skeleton.Name][]skeleton.Name {
 	doors := make([][]*skeleton.Event, len(g))
 	for c := range g {
 		for i := range g[c].Events {
@@ -41,7 +38,7 @@ func Next(net *network.Nodes, g skeleton.Global) map[skeleton.Name][]skeleton.Na
 			}
 		}
 	}
-	next := map[skeleton.Name][]skeleton.Name{}
+	earlier := network.Earlier(net, g)
 	for c := range g {
 		for i := range g[c].Events {
 			e := &g[c].Events[i]
@@ -53,12 +50,12 @@ func Next(net *network.Nodes, g skeleton.Global) map[skeleton.Name][]skeleton.Na
 				at := slices.IndexFunc(list, func(d door) bool { return d.event.Name == e.From })
 				if at+1 < len(list) {
 					n := list[at+1].event.Name
-					next[n] = append(next[n], e.Name)
+					earlier[n] = append(earlier[n], e.Name)
 				}
 			}
 		}
 	}
-	return next
+	return earlier
 }
 
 // hasCircle says whether events are before themselves, by the skeleton and by what comes before

@@ -195,6 +195,37 @@ func missesReset(events []skeleton.Event, arrivals []skeleton.Arrival) int {
 	return -1
 }
 
+// Earlier has, for each event of a listener that others find out, the connects that were made
+// before it, by names: those that take something from the event before it, or nothing. Real peers
+// say of themselves what they do.
+func Earlier(net *Nodes, g skeleton.Global) map[skeleton.Name][]skeleton.Name {
+	doors := make([][]skeleton.Arrival, len(g))
+	for c := range g {
+		for i := range g[c].Events {
+			if e := &g[c].Events[i]; IsDoor(e) && e.To == skeleton.Everybody {
+				doors[c] = append(doors[c], skeleton.Arrival{Send: *e})
+			}
+		}
+	}
+	earlier := map[skeleton.Name][]skeleton.Name{}
+	for c := range g {
+		for i := range g[c].Events {
+			e := &g[c].Events[i]
+			to, found := net.At(Did(e).Address)
+			if Did(e).Kind != model.Connect || found == places.Nobody || net.IsBeside(to) {
+				continue
+			}
+			list := DoorsAt(doors[to], to, Did(e).Address)
+			at := slices.IndexFunc(list, func(a *skeleton.Arrival) bool { return a.Send.Name == e.From })
+			if at+1 < len(list) {
+				n := list[at+1].Send.Name
+				earlier[n] = append(earlier[n], e.Name)
+			}
+		}
+	}
+	return earlier
+}
+
 // NeverListens is the error of a node that is connected to and does not listen.
 func NeverListens(n *Nodes, g skeleton.Global) error {
 	for c := range g {
