@@ -25,8 +25,8 @@ type post struct {
 	twice   int // of ten messages
 	kills   int // so many processes are lost still
 	isOver  bool
-	model   *Model
-	times   int // that each process checks it
+	model   *Model // of the parts
+	times   int    // that each process checks it
 	options Options
 	session apart.Session
 	busy    sync.WaitGroup
@@ -144,6 +144,12 @@ func checkTimes(m *Model, o Options, times int) (r *Result, err error) {
 // checkTogether has several parts check a model, of which some are lost on the way.
 func checkTogether(m *Model, o Options, parts int, function string, kills int, seed uint64) (*Result,
 	error) {
+	return checkAs(m, m, o, parts, function, kills, seed)
+}
+
+// checkAs has the parts check one model, and the process that leads another one.
+func checkAs(m, lead *Model, o Options, parts int, function string, kills int, seed uint64) (*Result,
+	error) {
 	partition, err := apart.Parse(function)
 	if err != nil {
 		return nil, err
@@ -154,7 +160,7 @@ func checkTogether(m *Model, o Options, parts int, function string, kills int, s
 	p.come = sync.NewCond(&p.mu)
 	front := &box{post: p, own: apart.Front, left: -1}
 	o.session = &apart.Session{Transport: front, IsFront: true, Parts: parts, Partition: partition}
-	r, err := checkTimes(m, o, p.times)
+	r, err := checkTimes(lead, o, p.times)
 	p.mu.Lock()
 	p.isOver = true
 	p.come.Broadcast()
@@ -223,5 +229,25 @@ func compareApart(t *rapid.T, want, got *Result) {
 	}
 	if got.Violation == nil || got.Violation.Steps != want.Violation.Steps || got.Depth != want.Depth {
 		t.Fatalf("%v, want %v", got, want)
+	}
+}
+
+// TestApartRefused: processes that check different models are told of, and so are searches that
+// cannot be divided, and nodes that are not there.
+func TestApartRefused(t *testing.T) {
+	for want, check := range map[string]func() (*Result, error){
+		"another model": func() (*Result, error) {
+			return checkAs(stairs(2), stairs(3), Options{}, 2, "hash", 0, 0)
+		},
+		"leave out Search": func() (*Result, error) {
+			return checkTogether(stairs(2), Options{Search: DepthFirst}, 2, "hash", 0, 0)
+		},
+		"the last one is 1": func() (*Result, error) {
+			return checkTogether(stairs(2), Options{}, 2, "part=2", 0, 0)
+		},
+	} {
+		if r, err := check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, error %v, want %q", r, err, want)
+		}
 	}
 }

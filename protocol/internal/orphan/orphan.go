@@ -13,9 +13,11 @@ import (
 )
 
 // Watch has handlers run, and looks whether a goroutine is left, which is an error that names its
-// function and line. The label differs from those of other calls. Calls may be concurrent.
+// function and line. The label differs from those of other calls by the caller. Calls may be
+// concurrent, also by several callers: then the label has something more that is their own.
 func Watch(label string, runs func() error) (err error) {
 	before := runtime.NumGoroutine()
+	label += fmt.Sprintf(" %p", &before)
 	// Goroutines inherit labels, so those of others are not taken for the handler's.
 	pprof.Do(context.Background(), pprof.Labels(handlerLabel, label), func(context.Context) {
 		err = runs()
