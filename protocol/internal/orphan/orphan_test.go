@@ -20,6 +20,7 @@ func TestWatch(t *testing.T) {
 		go func() {
 			_ = Watch("2", func() error { close(runs); <-end; return nil })
 		}()
+		<-end
 	}()
 	// Meanwhile there is a goroutine more, of another caller.
 	if err := Watch("2", func() error { close(begin); <-runs; return nil }); err != nil {
