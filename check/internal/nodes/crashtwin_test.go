@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -456,6 +457,54 @@ func TestMortalWalksAgainstTwin(t *testing.T) {
 	if found < all/2 {
 		t.Errorf("walks find %d of %d", found, all)
 	}
+}
+
+// TestCrashesWithParts: what a random client comes to at random where nodes crash, and the network
+// is parted, it comes to where they are explored.
+func TestCrashesWithParts(t *testing.T) {
+	program := build(t, "./testdata/parted")
+	const who = 1
+	more := 0 // that they do not come to without a partition
+	for seed, tested := uint64(0), 0; tested < 1+*systems/10; seed++ {
+		scripts, _, c := randomMortalNodes(rand.New(rand.NewPCG(seed, 22)))
+		c.Partitions, c.CrashLimit, c.Down = both(), 1, 100
+		// Without a limit, the kernel would give up in walks, where the clock may advance far.
+		scripts[1] = strings.Replace(scripts[1], "d ", "d700 ", 1)
+		can := mortalOutcomes(scripts, who, c)
+		if can == nil {
+			continue
+		}
+		tested++
+		more -= len(can)
+		run := func(c Config) string {
+			c.Nodes = partedNodes(program, scripts, who, "in:"+strings.Join(can, ","))
+			r, err := Run(t.Context(), c)
+			v := r.Violation()
+			if err != nil || v == nil && c.Walks == nil && r.Verdict != model.Holds {
+				t.Fatalf("seed %d: %+v, %v\n%q", seed, r, err, scripts)
+			}
+			if v == nil {
+				return "nothing else"
+			}
+			if v.Recording == nil {
+				t.Fatalf("seed %d: %s\n%q", seed, v.Unrecorded, scripts)
+			}
+			_, got, _ := strings.Cut(v.Counterexample.Failure.Message, "got=")
+			return strings.TrimSuffix(got, ".")
+		}
+		for got := run(c); got != "nothing else"; got = run(c) {
+			if can = append(can, got); len(can) > 100 {
+				t.Fatalf("seed %d: %q\n%q", seed, can, scripts)
+			}
+		}
+		more += len(can)
+		c.Walks, c.Executions = &pick.Walks{Seed: seed, Picks: allPicks}, 1000
+		if got := run(c); got != "nothing else" {
+			t.Errorf("seed %d: nodes %v crash, and node %d comes to %q, not only to %q\n%q", seed, c.Crashes,
+				who, got, can, scripts)
+		}
+	}
+	t.Log(more)
 }
 
 // TestCrashesAgainstTwin: random nodes that crash come to the same as a system whose states are all
