@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// freeFlags have values that nobody can list: regular expressions, names of packages, URLs.
-var freeFlags = []string{"run", "skip", "preempt-in", "tags", "listen", "distribute"}
+// freeFlags have values that nobody can list: regular expressions, names of packages and of nodes,
+// URLs.
+var freeFlags = []string{"run", "skip", "preempt-in", "tags", "listen", "distribute", "node"}
 
 // TestFlagsComplete: shells complete the value of each flag, unless it is a number, a duration or
 // anything at all. So a new flag needs a decision.

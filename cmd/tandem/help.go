@@ -35,15 +35,17 @@ type flagGroup struct {
 // shown. What is asked for most comes first. A flag that is in none is listed at the end; a test
 // sees to it that --help alone is.
 var flagGroups = []flagGroup{
-	// Of the tests, only tandem test has some.
-	{"What is run", []string{"config", "test run", "skip", "short", "together", "tags"}},
+	// Of the tests, only tandem test and tandem protocol have some.
+	{"What is run", []string{"config", "test run", "protocol run", "skip", "short", "together", "tags"}},
 	// Of tandem compare only: its flags in the plural are lists.
 	{"What is compared", []string{"strategies", "backends", "scopes", "repeat", "components"}},
 	// What ends a search comes before what leaves executions out.
 	{"Bounds", []string{"executions", "time", "timeout", "depth", "preemptions", "delays"}},
 	{"How to search", []string{"search", "seed", "pct-depth", "violations", "shrink", "self-check",
 		"isolation", "workers"}},
-	{"Other machines", []string{"distribute", "nats-creds", "nats-nkey", "nats-ca", "nats-cert", "nats-key"}},
+	// What is divided comes before who may log in.
+	{"Other machines", []string{"distribute", "parts", "partition", "nats-creds", "nats-nkey", "nats-ca",
+		"nats-cert", "nats-key"}},
 	// Each of these makes a search longer, but for the date.
 	{"What is explored besides schedules", []string{"faults", "early-timers", "peer-timers", "date"}},
 	{"What is watched", []string{"races", "preempt-in", "leaks"}},
