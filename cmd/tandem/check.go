@@ -10,6 +10,7 @@ import (
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/cmd/tandem/internal/distributed"
 	"github.com/tandem-mc/tandem/cmd/tandem/internal/nodeflags"
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/progress"
 )
 
 // oneCheck is the command tandem check. The fields are its flags; they are read when cobra has
@@ -117,15 +118,15 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	defer f.end(texts)
 	log := newLog(f.verbose)
 	defer log.Sync()
-	status := &progress{
-		out: c.ErrOrStderr(), title: pkg, bounds: config.Bounds, peers: config.Group != nil,
-		workers: job.Workers(), plain: f.verbose,
+	status := &progress.Progress{
+		Out: c.ErrOrStderr(), Title: pkg, Bounds: config.Bounds, Peers: config.Group != nil,
+		Workers: job.Workers(), Plain: f.verbose,
 	}
 	// It is also called where the check ends with an error, or by a panic.
-	defer status.pause()
-	result, err := job.Run(c.Context(), status.listener(log))
+	defer status.Pause()
+	result, err := job.Run(c.Context(), status.Listener(logWriter{log}))
 	// The live view must be gone before the result is printed.
-	status.pause()
+	status.Pause()
 	if result == nil || err != nil && len(result.Violations) == 0 {
 		return err
 	}
@@ -133,7 +134,7 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	// code.
 	shown := f.show(c, result)
 	if err != nil {
-		status.say("%s", advised(err))
+		status.Say("%s", advised(err))
 	}
 	return shown
 }
@@ -190,12 +191,12 @@ func (f *oneCheck) runNodes(c *cobra.Command, r check.Request, dir string, args 
 	defer log.Sync()
 	// There is no live view: what is told is a line each. It ends before the result, also where the
 	// check ends with an error, or by a panic.
-	status := &progress{out: c.ErrOrStderr(), title: "nodes", bounds: r.Config.Bounds, plain: true}
-	defer status.pause()
+	status := &progress.Progress{Out: c.ErrOrStderr(), Title: "nodes", Bounds: r.Config.Bounds, Plain: true}
+	defer status.Pause()
 	dir = check.NodesDirectory(f.file, dir)
-	result, err := check.Nodes(c.Context(), r, dir, status.listener(log))
+	result, err := check.Nodes(c.Context(), r, dir, status.Listener(logWriter{log}))
 	// Nothing must be told between the lines of the result.
-	status.pause()
+	status.Pause()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/progress"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/report"
@@ -122,24 +123,24 @@ func (f *compareFlags) run(c *cobra.Command, pkg string, args []string) error {
 	log := newLog(f.verbose)
 	defer log.Sync()
 	// What stays on the screen: one line for each combination.
-	lines := progress{out: c.ErrOrStderr(), plain: true}
+	lines := progress.Progress{Out: c.ErrOrStderr(), Plain: true}
 	// Each combination has a display of its own, with a title.
-	var status *progress // of the combination that runs
+	var status *progress.Progress // of the combination that runs
 	begin := func(title string) check.Listener {
-		status = &progress{
-			out: c.ErrOrStderr(), title: title, bounds: config.Bounds, peers: true,
-			workers: comparison.Workers(), plain: f.verbose,
+		status = &progress.Progress{
+			Out: c.ErrOrStderr(), Title: title, Bounds: config.Bounds, Peers: true,
+			Workers: comparison.Workers(), Plain: f.verbose,
 		}
-		return status.listener(log)
+		return status.Listener(logWriter{log})
 	}
 	// A combination that cannot begin has no status yet.
 	end := func(title string, row *compare.Row) {
 		if status != nil {
-			status.pause()
+			status.Pause()
 		}
-		lines.say("%s: %s", title, inShort(row))
+		lines.Say("%s: %s", title, inShort(row))
 	}
-	rows, err := comparison.Run(c.Context(), lines.say, begin, end)
+	rows, err := comparison.Run(c.Context(), lines.Say, begin, end)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/progress"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/doctor"
 )
@@ -120,12 +121,12 @@ func (f *initFlags) look(c *cobra.Command, pkg string, args []string) (d configs
 		return d, err
 	}
 	// A live view of one execution would be gone before anybody has read it.
-	status := &progress{out: c.ErrOrStderr(), title: pkg, plain: true}
+	status := &progress.Progress{Out: c.ErrOrStderr(), Title: pkg, Plain: true}
 	ctx, stop := context.WithTimeoutCause(c.Context(), f.time, errSlow)
 	defer stop()
 	log := newLog(false)
 	defer log.Sync()
-	d, err = job.Survey(ctx, check.Listener{Say: status.say, Log: logWriter{log}})
+	d, err = job.Survey(ctx, check.Listener{Say: status.Say, Log: logWriter{log}})
 	switch {
 	// An interruption by the user is told apart from that by its cause.
 	case errors.Is(context.Cause(ctx), errSlow):
@@ -136,13 +137,13 @@ func (f *initFlags) look(c *cobra.Command, pkg string, args []string) (d configs
 	}
 	// The same as the comments of the file say, for whoever does not look into it.
 	for _, w := range d.Dialled {
-		status.say("the program dials %s%s", w, profilesOf(w))
+		status.Say("the program dials %s%s", w, profilesOf(w))
 	}
 	for _, w := range d.Listened {
-		status.say("the program listens at %s", w)
+		status.Say("the program listens at %s", w)
 	}
 	if len(d.Dialled)+len(d.Listened) == 0 {
-		status.say("the program dialled nothing and listened nowhere in this run, so it needs no peers")
+		status.Say("the program dialled nothing and listened nowhere in this run, so it needs no peers")
 	}
 	return d, nil
 }

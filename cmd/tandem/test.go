@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/progress"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/report/text"
@@ -293,11 +294,11 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 	}
 	log := newLog(f.verbose)
 	defer log.Sync()
-	status := &progress{
-		out: c.ErrOrStderr(), title: p.ImportPath, bounds: config.Bounds, peers: config.Group != nil,
-		workers: job.Workers(), plain: f.verbose,
+	status := &progress.Progress{
+		Out: c.ErrOrStderr(), Title: p.ImportPath, Bounds: config.Bounds, Peers: config.Group != nil,
+		Workers: job.Workers(), Plain: f.verbose,
 	}
-	defer status.pause()
+	defer status.Pause()
 	which := check.TestSelection{
 		Run: f.pattern, Skip: f.skip, Short: f.short, Together: f.together,
 	}
@@ -308,10 +309,10 @@ func (f *testFlags) packageTests(c *cobra.Command, p check.Package, args []strin
 		// A later verdict on a test takes the place of an earlier one.
 		result.Tests = slices.DeleteFunc(result.Tests, func(t report.Test) bool { return t.Name == v.Name })
 		result.Tests = append(result.Tests, v.Test)
-		status.pause()
+		status.Pause()
 		return output(text.WriteTest(f.texts(c), v.Test, report.Options{}))
 	}
-	result.Assumptions, err = job.Tests(c.Context(), p, which, status.listener(log), tell)
+	result.Assumptions, err = job.Tests(c.Context(), p, which, status.Listener(logWriter{log}), tell)
 	result.Elapsed = time.Since(started)
 	if err != nil && len(result.Tests) == 0 {
 		return result, err

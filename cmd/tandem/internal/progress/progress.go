@@ -1,4 +1,5 @@
-package main
+// Package progress tells how far a check is, at the terminal or line by line.
+package progress
 
 import (
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/check"
@@ -17,58 +17,58 @@ import (
 	"github.com/tandem-mc/tandem/report"
 )
 
-// progress tells how far a check is: in a live view on a terminal, else in plain lines that become
+// Progress tells how far a check is: in a live view on a terminal, else in plain lines that become
 // rarer. Executors may say something while it is told how far the check is. So all methods may be
-// called at the same time.
-type progress struct {
-	// mu guards out, view, found and next. The rest does not change.
-	mu  sync.Mutex
-	out io.Writer
-	// title is what is checked: a package, or a combination.
-	title string
-	// bounds tell how much is left; peers says whether their counts are shown.
-	bounds  configs.Bounds
-	peers   bool
-	workers int // at most
-	// plain asks for lines even on a terminal: a log would tear a live view apart.
-	plain bool
-	view  *liveView // nil: there is none at the moment
+// called at the same time. Its fields are set before that.
+type Progress struct {
+	Out io.Writer
+	// Title is what is checked: a package, or a combination.
+	Title string
+	// Bounds tell how much is left; Peers says whether their counts are shown.
+	Bounds  configs.Bounds
+	Peers   bool
+	Workers int // at most
+	// Plain asks for lines even on a terminal: a log would tear a live view apart.
+	Plain bool
+
+	mu   sync.Mutex // guards what is written to Out, and what follows
+	view *liveView  // nil: there is none at the moment
 	// found is how many of the distinct violations were told.
 	found int
 	// next is when the next plain line is due, from the beginning of the check.
 	next time.Duration
 }
 
-// say prints a line, in front of which it clears the live view. The format needs no line end.
-func (p *progress) say(format string, a ...any) {
+// Say prints a line, in front of which it clears the live view. The format needs no line end.
+func (p *Progress) Say(format string, a ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.print(format, a...)
 }
 
-// print is say for callers that hold the mutex.
-func (p *progress) print(format string, a ...any) {
+// print is Say for callers that hold the mutex.
+func (p *Progress) print(format string, a ...any) {
 	p.clear()
-	fmt.Fprintf(p.out, "tandem: "+format+"\n", a...)
+	fmt.Fprintf(p.Out, "tandem: "+format+"\n", a...)
 }
 
-// listener is what a job tells how far it is.
-func (p *progress) listener(log *zap.Logger) check.Listener {
-	return check.Listener{Say: p.say, Progress: p.tell, Log: logWriter{log}}
+// Listener is what a job tells how far it is. What the checkpoint daemon and CRIU say goes to log.
+func (p *Progress) Listener(log io.Writer) check.Listener {
+	return check.Listener{Say: p.Say, Progress: p.tell, Log: log}
 }
 
 // tell shows how far the check is, or prints it if a line is due. A check calls it often; what it
 // does then is cheap, unless something is drawn or printed.
-func (p *progress) tell(now check.Progress) {
+func (p *Progress) tell(now check.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := snapshot{Progress: now, title: p.title, bounds: p.bounds, peers: p.peers, workers: p.workers}
+	s := snapshot{Progress: now, title: p.Title, bounds: p.Bounds, peers: p.Peers, workers: p.Workers}
 	// A violation is told once, above what changes all the time.
 	for ; p.found < len(now.Found); p.found++ {
 		p.print("%s", foundLine(p.found+1, now))
 	}
 	// A log, or what the daemon says, would be drawn over.
-	if terminal, ok := p.out.(*os.File); ok && !p.plain && isTerminal(terminal) {
+	if terminal, ok := p.Out.(*os.File); ok && !p.Plain && isTerminal(terminal) {
 		if p.view == nil {
 			p.view = newLiveView(terminal)
 		}
@@ -103,16 +103,16 @@ func foundLine(number int, now check.Progress) string {
 // maxFoundLine bounds a line on a violation, in characters.
 const maxFoundLine = 200
 
-// pause clears the live view, so that something else can be printed. The next call of tell begins
+// Pause clears the live view, so that something else can be printed. The next call of tell begins
 // another one.
-func (p *progress) pause() {
+func (p *Progress) Pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
 }
 
-// clear is pause for callers that hold the mutex.
-func (p *progress) clear() {
+// clear is Pause for callers that hold the mutex.
+func (p *Progress) clear() {
 	if p.view != nil {
 		p.view.close()
 		p.view = nil

@@ -1,14 +1,9 @@
-package main
+package progress
 
 import (
 	"bytes"
-	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,9 +11,11 @@ import (
 
 	"github.com/tandem-mc/tandem/check"
 	"github.com/tandem-mc/tandem/configs"
+	"github.com/tandem-mc/tandem/internal/testkit/terminal"
 	"github.com/tandem-mc/tandem/report"
 )
 
+// someProgress is how far a check may be after so many executions: it has peers, and a violation.
 func someProgress(executions int) snapshot {
 	s := snapshot{
 		title: "./examples/scpto", peers: true, workers: 2,
@@ -32,6 +29,7 @@ func someProgress(executions int) snapshot {
 	return s
 }
 
+// someFrame is what a terminal shows of that after 1,234 executions.
 const someFrame = `checking ./examples/scpto
   executions  1,234, 29/s by 2 workers
   traces      1,214, and 20 redundant
@@ -53,9 +51,10 @@ func TestLiveView(t *testing.T) {
 	}
 }
 
+// showFrames shows several frames on a terminal of a size, and looks at its screen after each.
 func showFrames(t *testing.T, columns, rows int) {
-	x := openTerminal(t, columns, rows)
-	v := newLiveView(x.tty)
+	x := terminal.Open(t, columns, rows)
+	v := newLiveView(x.TTY)
 	other := strings.NewReplacer("1,234, 29/s", "9,999, 238/s", "1,214,", "9,979,", "8,766 executions",
 		"1 execution").Replace(someFrame)
 	for _, frame := range []struct {
@@ -64,15 +63,15 @@ func showFrames(t *testing.T, columns, rows int) {
 	}{{1234, someFrame}, {9999, other}, {1234, someFrame}} {
 		frame.want = part(frame.want, columns, rows-1)
 		v.show(someProgress(frame.executions))
-		x.await(t, frame.want, func(screen string) bool { return screen == frame.want })
-		if !x.hidden {
+		x.Await(t, frame.want, func(screen string) bool { return screen == frame.want })
+		if !x.Hidden {
 			t.Error("the cursor is shown")
 		}
 	}
 	v.close()
-	x.await(t, "an empty screen", func(screen string) bool { return screen == "" && !x.hidden })
-	if x.row != 0 || x.col != 0 {
-		t.Errorf("the cursor is left in row %d, column %d", x.row, x.col)
+	x.Await(t, "an empty screen", func(screen string) bool { return screen == "" && !x.Hidden })
+	if x.Row != 0 || x.Col != 0 {
+		t.Errorf("the cursor is left in row %d, column %d", x.Row, x.Col)
 	}
 }
 
@@ -86,10 +85,11 @@ func part(text string, columns, rows int) string {
 	return strings.Join(lines, "\n")
 }
 
+// TestPlainProgress: lines become rarer, up to one a minute, and have what a log needs.
 func TestPlainProgress(t *testing.T) {
 	var out bytes.Buffer
 	s := someProgress(1234)
-	p := &progress{out: &out, bounds: s.bounds}
+	p := &Progress{Out: &out, Bounds: s.bounds}
 	for _, second := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 60, 61, 119, 120, 121, 180} {
 		s.Counts.Elapsed = time.Duration(second) * time.Second
 		p.tell(s.Progress)
@@ -113,7 +113,7 @@ func TestPlainProgress(t *testing.T) {
 func TestFoundViolations(t *testing.T) {
 	var out bytes.Buffer
 	s := someProgress(1234)
-	p := &progress{out: &out, bounds: s.bounds}
+	p := &Progress{Out: &out, Bounds: s.bounds}
 	first := report.Violation{Outcome: "deadlock", Places: []string{"lock at a.go:1", "lock at b.go:2"}}
 	second := report.Violation{Outcome: "panic", Message: "x\n\x1b" + strings.Repeat("y", 300)}
 	s.Counts.Elapsed = time.Millisecond
@@ -137,59 +137,8 @@ func TestFoundViolations(t *testing.T) {
 	}
 }
 
-const endless = `package main
-
-import "sync"
-
-func main() {
-	var m sync.Mutex
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() { m.Lock(); m.Unlock() })
-	}
-	wg.Wait()
-}
-`
-
-// TestInterruptedOnTerminal presses Ctrl-C while a check shows how far it is: it ends as by
-// SIGINT, with its result, and with the terminal as it was.
-func TestInterruptedOnTerminal(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.com/endless\n\ngo 1.25\n",
-		"main.go": endless} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	x := openTerminal(t, 100, 30)
-	var out bytes.Buffer
-	cmd := exec.Command(filepath.Join(bin, "tandem"), "check", ".", "--search", "random", "--executions",
-		"1000000000", "--time", "1h")
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, x.tty, &out, x.tty
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	x.program = cmd.Process
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	shown := func(screen string) bool { return strings.Contains(screen, "executions") }
-	x.await(t, "progress", func(screen string) bool { return shown(screen) && x.hidden })
-	if _, err := x.Write([]byte{3}); err != nil {
-		t.Fatal(err)
-	}
-	x.await(t, "an empty view", func(screen string) bool { return !shown(screen) && !x.hidden })
-	err := cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitUnknown {
-		t.Errorf("%v, want exit code %d", err, exitUnknown)
-	}
-	if !strings.HasPrefix(out.String(), "UNKNOWN: it was interrupted\n") ||
-		strings.Contains(out.String(), "\x1b") {
-		t.Errorf("the result is %q", out.String())
-	}
-}
-
+// TestLeft: what is left is said by the bounds, and by the estimate of the search where that says
+// something.
 func TestLeft(t *testing.T) {
 	for want, executions := range map[string]float64{
 		"at most 9m18s and 8,766 executions left":                             0,
