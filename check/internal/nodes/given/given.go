@@ -74,7 +74,7 @@ type Config struct {
 	Shrink int
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
-	// Peers are real peers that nodes can connect to; nil: there are none. Only walks have some.
+	// Peers are real peers that nodes can connect to; nil: there are none.
 	Peers *beside.Group
 }
 
