@@ -15,9 +15,8 @@ import (
 )
 
 // mortalSystem is a server and a client that may crash, each of which may have two goroutines
-// (testdata/parted). It goes through all its
-// states, one step at a time: a node does the next thing, one message arrives, a node crashes or
-// runs again, or the clock advances.
+// (testdata/parted). It goes through all its states, one step at a time: a node does the next
+// thing, one message arrives, a node crashes or runs again, or the clock advances.
 type mortalSystem struct {
 	steps [2][2][]string // by goroutine; the server is the first one
 	down  int            // how often the clock advances at most while a node is down
@@ -130,7 +129,7 @@ func (s mortalState) restarts(n int) mortalState {
 // ends has the process of a node be gone.
 func (s *mortalState) ends(n int) {
 	if c := s.nodes[n].conn; c > 0 {
-		s.conns[c-1].close(n)
+		s.conns[c-1].ends[n].close()
 	}
 	if n != 0 || !s.listens {
 		return
@@ -138,7 +137,7 @@ func (s *mortalState) ends(n int) {
 	s.listens, s.closed = false, true
 	for i := range s.made {
 		if c := &s.conns[i]; !c.accepted && !c.ends[0].closed {
-			c.abort(0) // nobody has accepted it
+			c.ends[0].abort() // nobody has accepted it
 		}
 	}
 }
@@ -176,7 +175,7 @@ func (s mortalState) moves(p *mortalSystem) (list []mortalState) {
 			if sent := s.conns[i].ends[e].sent; sent != "" {
 				t := s
 				t.conns[i].ends[e].sent = sent[1:]
-				t.conns[i].get(1-e, sent[0])
+				t.conns[i].ends[1-e].get(sent[0])
 				list = append(list, t)
 			}
 		}
@@ -199,45 +198,6 @@ func (s mortalState) moves(p *mortalSystem) (list []mortalState) {
 		}
 	}
 	return list
-}
-
-// get has a message arrive at an end: a letter, . for the end of the stream, ! for a reset.
-func (c *mortalConn) get(e int, what byte) {
-	end := &c.ends[e]
-	switch {
-	case what == '!':
-		end.fault, end.ended, end.shut = end.fault || !end.ended, true, true
-	case end.closed:
-		if what != '.' && !end.aborted {
-			end.aborted = true
-			end.sent += "!"
-		}
-	case what == '.':
-		end.ended = true
-	default:
-		end.got += string(what)
-	}
-}
-
-// abort resets the connection.
-func (c *mortalConn) abort(e int) {
-	end := &c.ends[e]
-	end.closed, end.aborted = true, true
-	end.sent += "!"
-}
-
-// close closes an end. What has arrived and was not read makes that a reset.
-func (c *mortalConn) close(e int) {
-	switch end := &c.ends[e]; {
-	case end.closed:
-	case end.fault || end.shut:
-		end.closed, end.sent = true, ""
-	case end.got != "":
-		c.abort(e)
-	default:
-		end.closed = true
-		end.sent += "."
-	}
 }
 
 // does is what a node can do now: begin to wait, give up, or what it waits for.
@@ -296,11 +256,11 @@ func (s mortalState) does(n, thread int, steps []string) (list []mortalState) {
 	case 'y', 'z':
 		got := ""
 		if step[0] == 'y' && node.file != "" {
-			got, _ = t.conns[node.conn-1].does(n, "w"+node.file[len(node.file)-1:])
+			got, _ = t.conns[node.conn-1].ends[n].does("w" + node.file[len(node.file)-1:])
 		}
 		done(t, got)
-	case 'r', 'w', 'c':
-		if got, can := t.conns[node.conn-1].does(n, step); can {
+	case 'r', 'w':
+		if got, can := t.conns[node.conn-1].ends[n].does(step); can {
 			done(t, got)
 		}
 	}
@@ -322,30 +282,6 @@ func (n *mortalNode) changes(step string) {
 		n.file += step[1:]
 		n.unsynced += step[1:]
 	}
-}
-
-// does is what an end of a connection does, if it can now, and what comes of it.
-func (c *mortalConn) does(e int, step string) (got string, can bool) {
-	end := &c.ends[e]
-	switch {
-	case step[0] == 'c':
-		c.close(e)
-	case step[0] == 'w' && (end.fault || end.shut):
-		end.fault = false
-		return "p", true
-	case step[0] == 'w':
-		end.sent += step[1:]
-	case end.got != "":
-		got, end.got = end.got, ""
-	case end.fault:
-		end.fault = false
-		return "x", true
-	case end.ended:
-		return "e", true
-	default:
-		return "", false
-	}
-	return got, true
 }
 
 // randomMortals are scripts of a server and a client.

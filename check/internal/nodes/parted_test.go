@@ -112,6 +112,64 @@ func (e *partedEnd) drop() {
 	}
 }
 
+// get has what the other end has sent arrive.
+func (e *partedEnd) get(what byte) {
+	switch {
+	case what == '!':
+		e.fault, e.ended, e.shut = e.fault || !e.ended, true, true
+	case e.closed:
+		if what != '.' && !e.aborted {
+			e.aborted = true
+			e.sent += "!"
+		}
+	case what == '.':
+		e.ended = true
+	default:
+		e.got += string(what)
+	}
+}
+
+// abort resets the connection.
+func (e *partedEnd) abort() {
+	e.closed, e.aborted = true, true
+	e.sent += "!"
+}
+
+// close closes the end. What has arrived and was not read makes that a reset.
+func (e *partedEnd) close() {
+	switch {
+	case e.closed:
+	case e.fault || e.shut:
+		e.closed, e.sent = true, ""
+	case e.got != "":
+		e.abort()
+	default:
+		e.closed = true
+		e.sent += "."
+	}
+}
+
+// does reads or writes, if the end can now, and says what comes of it.
+func (e *partedEnd) does(step string) (got string, can bool) {
+	switch {
+	case step[0] == 'w' && (e.fault || e.shut):
+		e.fault = false
+		return "p", true
+	case step[0] == 'w':
+		e.sent += step[1:]
+	case e.got != "":
+		got, e.got = e.got, ""
+	case e.fault:
+		e.fault = false
+		return "x", true
+	case e.ended:
+		return "e", true
+	default:
+		return "", false
+	}
+	return got, true
+}
+
 // advances are the states after the clock has advanced: the network may heal then.
 func (s partedState) advances() []partedState {
 	due := 0
@@ -168,45 +226,26 @@ func (s partedState) moves(steps [2][]string) (list []partedState) {
 // get has a message arrive at an end.
 func (s *partedState) get(e int, what byte) {
 	end := &s.ends[e]
-	switch {
-	case what == '+':
-		if s.arrived = true; s.closed && !end.closed {
-			s.abort(e)
-		}
-	case what == '!':
-		end.fault, end.ended, end.shut = end.fault || !end.ended, true, true
-	case end.closed:
-		if what != '.' && !end.aborted {
-			end.aborted = true
-			end.sent += "!"
-		}
-	case what == '.':
-		end.ended = true
-	default:
-		end.got += string(what)
+	if what != '+' {
+		end.get(what)
+		return
+	}
+	if s.arrived = true; s.closed && !end.closed {
+		s.abort(e)
 	}
 }
 
 // abort resets the connection.
 func (s *partedState) abort(e int) {
-	end := &s.ends[e]
-	end.closed, end.aborted = true, true
-	if end.sent += "!"; s.parted == 1 {
-		end.drop()
+	if s.ends[e].abort(); s.parted == 1 {
+		s.ends[e].drop()
 	}
 }
 
-// close closes an end. What has arrived and was not read makes that a reset.
+// close closes an end.
 func (s *partedState) close(e int) {
-	switch end := &s.ends[e]; {
-	case end.closed:
-	case end.fault || end.shut:
-		end.closed, end.sent = true, ""
-	case end.got != "":
-		s.abort(e)
-	default:
-		end.closed = true
-		end.sent += "."
+	if s.ends[e].close(); s.parted == 1 {
+		s.ends[e].drop()
 	}
 }
 
@@ -263,21 +302,10 @@ func (s partedState) does(n int, steps []string) (list []partedState) {
 		t.nodes[n].joined = true
 		end.sent = "+"
 		done(t, "")
-	case step[0] == 'r' && end.got != "":
-		got := end.got
-		end.got = ""
-		done(t, got)
-	case step[0] == 'r' && end.fault:
-		end.fault = false
-		done(t, "x")
-	case step[0] == 'r' && end.ended:
-		done(t, "e")
-	case step[0] == 'w' && (end.fault || end.shut):
-		end.fault = false
-		done(t, "p")
-	case step[0] == 'w':
-		end.sent += step[1:]
-		done(t, "")
+	case step[0] == 'r', step[0] == 'w':
+		if got, can := end.does(step); can {
+			done(t, got)
+		}
 	case step[0] == 'c':
 		t.close(n)
 		done(t, "")
