@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -347,29 +348,32 @@ func TestDatagramsAgainstTwin(t *testing.T) {
 	})
 }
 
-// compareAir compares walks with what random nodes come to from a state on.
+// compareAir compares walks with what random nodes come to from a state on. Each takes as long as
+// two of the others, so there are half as many.
 func compareAir(t *testing.T, from airState, config Config) {
 	t.Helper()
-	program := build(t, "./testdata/air")
-	found, all, kinds := 0, 0, map[rune]int{}
-	// Each takes as long as two of the others, so there are half as many.
-	for seed := uint64(1); seed < uint64(*systems); seed += 2 {
-		r := rand.New(rand.NewPCG(seed, 11))
-		scripts := randomAir(r)
-		who := r.IntN(3)
-		want := airOutcomes(scripts, who, from)
-		for _, letter := range strings.Join(want, "") {
-			kinds[letter]++
-		}
-		all += len(want)
-		found += comeTo(t, seed, want, func(check string) Config {
-			c := config
-			c.Nodes, c.Executions = airNodes(program, scripts, who, check), 300
-			return c
-		})
+	config.Executions = 300
+	kinds := walkTwins(t, airTwins(t, 2, from, config))
+	if *systems >= 25 && (kinds['f'] == 0 || kinds['t'] == 0 || kinds['x'] == 0) {
+		t.Errorf("nodes come to no more than %v", kinds)
 	}
-	t.Logf("%d of %d were found; %v", found, all, kinds)
-	if *systems >= 25 && (found < all/2 || kinds['f'] == 0 || kinds['t'] == 0 || kinds['x'] == 0) {
-		t.Errorf("walks find %d of %d, with %v", found, all, kinds)
+}
+
+// airTwins are random nodes that send datagrams, of each so many systems one, and what they come to
+// from a state on.
+func airTwins(t *testing.T, every int, from airState, c Config) iter.Seq[twin] {
+	program := build(t, "./testdata/air")
+	return func(yield func(twin) bool) {
+		for seed := uint64(1); seed < uint64(*systems); seed += uint64(every) {
+			r := rand.New(rand.NewPCG(seed, 11))
+			scripts := randomAir(r)
+			who := r.IntN(3)
+			if !yield(twin{seed, scripts, who, airOutcomes(scripts, who, from), func(check string) Config {
+				c.Nodes = airNodes(program, scripts, who, check)
+				return c
+			}}) {
+				return
+			}
+		}
 	}
 }

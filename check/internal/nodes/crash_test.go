@@ -93,27 +93,9 @@ func TestCrashesGoOn(t *testing.T) {
 	if err != nil || whole.Verdict != model.Holds {
 		t.Fatalf("%+v, %v", whole, err)
 	}
-	var state []byte
-	c.Save = func(encode func() ([]byte, error), _ bool) {
-		if state, err = encode(); err != nil {
-			t.Error(err)
-		}
-	}
-	for i, bound := range []int{100, 500, 0} {
-		c.Executions, c.Crews, c.Resume = bound, 1+i%3, state
-		r, err := Run(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bound > 0 {
-			if r.Verdict != model.Unknown || r.Runs > bound {
-				t.Errorf("%v after %d executions, want at most %d", r.Verdict, r.Runs, bound)
-			}
-			continue
-		}
-		// What was begun when a bound has ended it is done again.
-		if d := cmp.Diff(whole, r, cmpopts.IgnoreFields(Result{}, "Runs")); d != "" {
-			t.Errorf("(-whole +resumed)\n%s", d)
-		}
+	// What was begun when a bound has ended it is done again.
+	r := resumed(t, c, 100, 500)
+	if d := cmp.Diff(whole, r, cmpopts.IgnoreFields(Result{}, "Runs")); d != "" {
+		t.Errorf("(-whole +resumed)\n%s", d)
 	}
 }

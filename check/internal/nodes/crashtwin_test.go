@@ -1,7 +1,7 @@
 package nodes
 
 import (
-	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/internal/model"
-	"github.com/tandem-mc/tandem/sut"
 )
 
 // mortalSystem is a server and a client that may crash, each of which may have two goroutines
@@ -370,29 +369,47 @@ func randomMortalNodes(r *rand.Rand) (scripts []string, who int, c Config) {
 	return randomMortals(r), r.IntN(2), c
 }
 
+// mortalTwins are random nodes that crash, and are down for as long as they like if forever says
+// so. Those that have too many states are left out.
+func mortalTwins(t *testing.T, forever bool) iter.Seq[twin] {
+	program := build(t, "./testdata/parted")
+	return func(yield func(twin) bool) {
+		for seed, tested := uint64(0), 0; tested < *systems/2; seed++ {
+			scripts, who, c := randomMortalNodes(rand.New(rand.NewPCG(seed, 21)))
+			if forever {
+				c.Down = 100
+			}
+			want := mortalOutcomes(scripts, who, c)
+			if want == nil {
+				continue
+			}
+			tested++
+			if !yield(twin{seed, scripts, who, want, func(check string) Config {
+				c.Nodes = partedNodes(program, scripts, who, check)
+				return c
+			}}) {
+				return
+			}
+		}
+	}
+}
+
 // TestMortalWalksAgainstTwin: in walks, random nodes that crash come only to what they come to in a
 // system whose states are all gone through. What they come to is replayed.
 func TestMortalWalksAgainstTwin(t *testing.T) {
-	program := build(t, "./testdata/parted")
-	found, all := 0, 0
-	for seed, tested := uint64(0), 0; tested < *systems/2; seed++ {
-		scripts, who, c := randomMortalNodes(rand.New(rand.NewPCG(seed, 21)))
-		c.Down = 100
-		want := mortalOutcomes(scripts, who, c)
-		if want == nil {
-			continue
+	walkTwins(t, func(yield func(twin) bool) {
+		for w := range mortalTwins(t, true) {
+			of := w.of
+			w.of = func(check string) Config {
+				c := of(check)
+				c.Executions = 400
+				return c
+			}
+			if !yield(w) {
+				return
+			}
 		}
-		tested++
-		all += len(want)
-		found += comeTo(t, seed, want, func(check string) Config {
-			c.Nodes, c.Executions = partedNodes(program, scripts, who, check), 400
-			return c
-		})
-	}
-	t.Logf("%d of %d were found", found, all)
-	if found < all/2 {
-		t.Errorf("walks find %d of %d", found, all)
-	}
+	})
 }
 
 // TestCrashesWithParts: what a random client comes to at random where nodes crash, and the network
@@ -446,22 +463,10 @@ func TestCrashesWithParts(t *testing.T) {
 // TestCrashesAgainstTwin: random nodes that crash come to the same as a system whose states are all
 // gone through, and to nothing else. Each that comes to something is replayed.
 func TestCrashesAgainstTwin(t *testing.T) {
-	program := build(t, "./testdata/parted")
 	kinds, runs := map[rune]int{}, 0
-	for seed, tested := uint64(0), 0; tested < *systems/2; seed++ {
-		scripts, who, c := randomMortalNodes(rand.New(rand.NewPCG(seed, 21)))
-		want := mortalOutcomes(scripts, who, c)
-		if want == nil {
-			continue
-		}
-		tested++
-		for _, got := range want {
-			for _, letter := range got {
-				kinds[letter]++
-			}
-		}
-		runs += compareMortals(t, program, scripts, who, want, c, fmt.Sprint("seed ", seed))
-		if t.Failed() {
+	for w := range mortalTwins(t, false) {
+		w.count(kinds)
+		if runs += w.explored(t, 2); t.Failed() {
 			return
 		}
 	}
@@ -471,44 +476,4 @@ func TestCrashesAgainstTwin(t *testing.T) {
 			t.Errorf("no node comes to %c", kind)
 		}
 	}
-}
-
-// compareMortals checks that one of the nodes comes to what is wanted, and to nothing else. It
-// returns how many executions that takes.
-func compareMortals(t *testing.T, program *sut.Program, scripts []string, who int, want []string, c Config,
-	name string) (runs int) {
-	t.Helper()
-	name = fmt.Sprintf("%s: nodes %v crash %d times, down for %d", name, c.Crashes, c.CrashLimit, c.Down)
-	run := func(check string) (*Result, []Node) {
-		c.Nodes = partedNodes(program, scripts, who, check)
-		r, err := Run(t.Context(), c)
-		if err != nil {
-			t.Fatalf("%s: %v\n%q", name, err, scripts)
-		}
-		runs += r.Runs
-		return r, c.Nodes
-	}
-	if r, _ := run("in:" + strings.Join(want, ",")); r.Verdict != model.Holds {
-		message := r.Reason
-		if v := r.Violation(); v != nil {
-			message = fmt.Sprint(v.Counterexample.Failure.Message, "\n", strings.Join(whats(v.Events), "\n"))
-		}
-		t.Errorf("%s: node %d comes to something else than %q: %v, %s\n%q", name, who, want, r.Verdict,
-			message, scripts)
-	}
-	for _, got := range want {
-		r, list := run("not:" + got)
-		v := r.Violation()
-		if v == nil || v.Recording == nil {
-			t.Errorf("%s: node %d does not come to %q of %q: %v, %s, %+v\n%q", name, who, got, want,
-				r.Verdict, r.Reason, v, scripts)
-			continue
-		}
-		again, err := Replay(t.Context(), programsOf(list), throughFile(t, v.Recording), 2)
-		if err != nil || again.Violation == nil {
-			t.Errorf("%s: node %d comes to %q, not from the file: %+v, %v\n%q", name, who, got, again, err,
-				scripts)
-		}
-	}
-	return runs
 }

@@ -69,24 +69,7 @@ func TestCrewsGoOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var state []byte
-	c.Save = func(encode func() ([]byte, error), _ bool) {
-		if state, err = encode(); err != nil {
-			t.Error(err)
-		}
-	}
-	for i, bound := range []int{300, 2000, 0} {
-		c.Executions, c.Crews, c.Resume = bound, 1+i%3, state
-		r, err := Run(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bound > 0 {
-			if r.Verdict != model.Unknown || r.Runs > bound {
-				t.Errorf("%v after %d executions, want at most %d", r.Verdict, r.Runs, bound)
-			}
-		} else if r.Verdict != model.Holds || r.Counts != whole.Counts {
-			t.Errorf("%v: %+v, want %+v", r.Verdict, r.Counts, whole.Counts)
-		}
+	if r := resumed(t, c, 300, 2000); r.Verdict != model.Holds || r.Counts != whole.Counts {
+		t.Errorf("%v: %+v, want %+v", r.Verdict, r.Counts, whole.Counts)
 	}
 }

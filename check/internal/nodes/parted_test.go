@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -329,12 +327,11 @@ func TestPartitionsAgainstTwin(t *testing.T) {
 		scripts := randomParted(r)
 		who := r.IntN(2)
 		want := partedOutcomes(scripts, who, partedState{})
-		for _, got := range want {
-			for _, letter := range got {
-				kinds[letter]++
-			}
-		}
-		comparePartedNodes(t, program, scripts, who, want, fmt.Sprint("seed ", seed))
+		w := twin{seed, scripts, who, want, func(check string) Config {
+			return Config{Nodes: partedNodes(program, scripts, who, check), Partitions: both()}
+		}}
+		w.count(kinds)
+		w.explored(t, 0)
 	}
 	t.Log(kinds)
 	for _, kind := range "abtex" {
@@ -358,35 +355,6 @@ func exploreParted(scripts []string, from partedState) *partedSystem {
 	}
 	p.explore(from)
 	return p
-}
-
-// comparePartedNodes checks that one of the nodes comes to what is wanted, and to nothing else.
-func comparePartedNodes(t *testing.T, program *sut.Program, scripts []string, who int, want []string,
-	name string) {
-	t.Helper()
-	run := func(check string) *Result {
-		config := Config{Nodes: partedNodes(program, scripts, who, check), Partitions: both()}
-		r, err := Run(t.Context(), config)
-		if err != nil {
-			t.Fatalf("%s: %v\n%q", name, err, scripts)
-		}
-		return r
-	}
-	if r := run("in:" + strings.Join(want, ",")); r.Verdict != model.Holds {
-		message := r.Reason
-		if v := r.Violation(); v != nil {
-			message = fmt.Sprint(v.Counterexample.Failure.Message, "\n", strings.Join(whats(v.Events), "\n"))
-		}
-		t.Errorf("%s: node %d comes to something else than %q: %v, %s\n%q", name, who, want, r.Verdict,
-			message, scripts)
-	}
-	for _, got := range want {
-		r := run("not:" + got)
-		if v := r.Violation(); v == nil || v.Recording == nil {
-			t.Errorf("%s: node %d does not come to %q of %q: %v, %s, %+v\n%q", name, who, got, want,
-				r.Verdict, r.Reason, v, scripts)
-		}
-	}
 }
 
 // partedNodes are nodes that follow the scripts. One of them checks what it has got.
