@@ -74,8 +74,8 @@ func (n *track) nextName(e *skeleton.Event) skeleton.Name {
 
 // name gives an event of the node its name, and of an ordered one the event before it.
 func (n *track) name(e *skeleton.Event) {
-	if e.Name = n.nextName(e); n.ordered && e.N > 1 {
-		e.Past = []skeleton.Name{{Component: n.node, N: e.N - 1}}
+	if e.Name = n.nextName(e); n.ordered {
+		*e = network.InOrder(*e, n.node, e.N)
 	}
 	n.count[e.Stream] = e.N
 	if n.pasts != nil {

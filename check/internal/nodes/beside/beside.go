@@ -256,10 +256,7 @@ func (c *Component) make(label network.Event, to int, from *skeleton.Event) *ske
 
 // named gives an event its name, if it is the next one.
 func (c *Component) named(e skeleton.Event) skeleton.Event {
-	if e.Component, e.N = c.node, len(c.Made)+1; e.N > 1 {
-		e.Past = []skeleton.Name{{Component: c.node, N: e.N - 1}}
-	}
-	return e
+	return network.InOrder(e, c.node, len(c.Made)+1)
 }
 
 // Local is what they have done in the end. They are still there, and wait.

@@ -191,12 +191,9 @@ func Chained(g skeleton.Global, courses []*Course) skeleton.Global {
 			if !there[e.Name] {
 				continue // it does more than is needed
 			}
-			name := skeleton.Name{Component: c, N: len(next[c].Events) + 1}
-			names[e.Name] = name
-			if e.Name, e.Past = name, nil; name.N > 1 {
-				e.Past = []skeleton.Name{{Component: c, N: name.N - 1}}
-			}
-			next[c].Events = append(next[c].Events, e)
+			as := network.InOrder(e, c, len(next[c].Events)+1)
+			names[e.Name] = as.Name
+			next[c].Events = append(next[c].Events, as)
 		}
 	}
 	for c := range next {

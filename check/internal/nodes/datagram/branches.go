@@ -157,10 +157,8 @@ func (b *branching) suffer(kinds []string) {
 			d, data := network.Did(b.e), b.net.Data[network.Did(b.e)]
 			s := Socket{sent: d.Sent}
 			d.Fate = Copied
-			e := skeleton.Event{Label: s.label(b.net, d, data), To: b.e.To, From: b.e.From, Got: b.e.Got,
-				Past: []skeleton.Name{b.e.Name}}
-			e.Component, e.N = b.item.Component, b.e.N+1
-			b.add(script, e)
+			e := skeleton.Event{Label: s.label(b.net, d, data), To: b.e.To, From: b.e.From, Got: b.e.Got}
+			b.add(script, network.InOrder(e, b.item.Component, b.e.N+1))
 		}
 	}
 }

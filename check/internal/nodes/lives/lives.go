@@ -144,11 +144,8 @@ func AreAllUp(g skeleton.Global) bool {
 
 // named is an event of a node after some others.
 func named(component int, before []skeleton.Event, label network.Event) *skeleton.Event {
-	e := &skeleton.Event{Label: label, To: skeleton.Nobody}
-	if e.Component, e.N = component, len(before)+1; len(before) > 0 {
-		e.Past = []skeleton.Name{{Component: component, N: len(before)}}
-	}
-	return e
+	e := network.InOrder(skeleton.Event{Label: label, To: skeleton.Nobody}, component, len(before)+1)
+	return &e
 }
 
 // Crashes lists the branches in which a node crashes after some events of a script, where it can

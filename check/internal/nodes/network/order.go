@@ -57,6 +57,14 @@ func Happened(after []skeleton.Name, events []skeleton.Event) bool {
 	return true
 }
 
+// InOrder is an event as the n-th one of a node whose events are in one order.
+func InOrder(e skeleton.Event, node, n int) skeleton.Event {
+	if e.Name, e.Past = (skeleton.Name{Component: node, N: n}), nil; n > 1 {
+		e.Past = []skeleton.Name{{Component: node, N: n - 1}}
+	}
+	return e
+}
+
 // Lasts names the last event of each stream, sorted.
 func Lasts(events []skeleton.Event) []skeleton.Name {
 	last := map[string]skeleton.Name{}

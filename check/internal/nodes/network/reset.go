@@ -165,12 +165,8 @@ func affects(net *Nodes, e *skeleton.Event, a *skeleton.Arrival, end bool,
 
 // broken is the event of a reset after k others of a node.
 func broken(node, k int, a *skeleton.Arrival, end bool) skeleton.Event {
-	e := skeleton.Event{Label: Event{Kind: model.Broken, Conn: Did(&a.Send).Conn, End: end},
-		To: skeleton.Nobody, From: a.Send.Name, Got: a.Send.Label}
-	if e.Component, e.N = node, k+1; k > 0 {
-		e.Past = []skeleton.Name{{Component: node, N: k}}
-	}
-	return e
+	return InOrder(skeleton.Event{Label: Event{Kind: model.Broken, Conn: Did(&a.Send).Conn, End: end},
+		To: skeleton.Nobody, From: a.Send.Name, Got: a.Send.Label}, node, k+1)
 }
 
 // mayBreak says whether a reset can come after some events of a node: with end, after the end of

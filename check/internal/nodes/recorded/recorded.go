@@ -132,10 +132,7 @@ func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, 
 		if label.Kind == model.Listen && r.Conn == "" {
 			listens[c] = append(listens[c], r.Address)
 		}
-		e.Component, e.N = c, len(g[c].Events)+1
-		if e.N > 1 {
-			e.Past = []skeleton.Name{{Component: c, N: e.N - 1}}
-		}
+		e = network.InOrder(e, c, len(g[c].Events)+1)
 		if label.Kind == model.Pass {
 			e.Tick = 1 + network.Ticks(g[c].Events)
 		}
