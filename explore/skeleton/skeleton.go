@@ -267,15 +267,6 @@ type Counts struct {
 	Branches     int
 }
 
-// Reduction is how many executions of the system one execution of a component stands for; 0: there
-// are none yet.
-func (c Counts) Reduction() float64 {
-	if c.LocalTraces == 0 {
-		return 0
-	}
-	return c.GlobalTraces / float64(c.LocalTraces)
-}
-
 // Counts returns what is counted so far.
 func (s *System) Counts() Counts {
 	c := Counts{Branches: len(s.branches)}

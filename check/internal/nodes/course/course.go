@@ -55,8 +55,8 @@ func Short(l skeleton.Local) *Course {
 	return k
 }
 
-// UpTo lists the numbers below another one.
-func UpTo(n int) (list []int) {
+// upTo lists the numbers below another one.
+func upTo(n int) (list []int) {
 	for i := range n {
 		list = append(list, i)
 	}
@@ -103,7 +103,7 @@ func together(courses []*Course, earlier map[skeleton.Name][]skeleton.Name) bool
 		if k.Before == nil { // it has that of its events
 			k = &Course{Made: k.Made}
 			for i := range k.Made {
-				k.Add(nil, UpTo(i), []int{i})
+				k.Add(nil, upTo(i), []int{i})
 			}
 		}
 		runs[c] = &running{Course: k, sent: sent, earlier: earlier, done: make([]bool, len(k.Actions))}
@@ -298,7 +298,7 @@ func Of(made []skeleton.Event, inputs []int, c *pasts.Causality) *Course {
 			action = &model.Action{Goroutine: model.GoroutineID(t.Goroutine), Choice: t.Choice}
 		}
 		if t.Asks || t.Barrier {
-			before, barrier = UpTo(i), i
+			before, barrier = upTo(i), i
 		}
 		var events []int
 		for _, input := range t.Exchanges {
@@ -308,7 +308,7 @@ func Of(made []skeleton.Event, inputs []int, c *pasts.Causality) *Course {
 	}
 	// What the end of the node does is no transition of the program. It comes after all of them.
 	if len(by[pasts.AtEnd]) > 0 {
-		k.Add(nil, UpTo(len(k.Actions)), by[pasts.AtEnd])
+		k.Add(nil, upTo(len(k.Actions)), by[pasts.AtEnd])
 	}
 	return k
 }

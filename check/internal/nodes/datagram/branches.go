@@ -155,7 +155,7 @@ func (b *branching) suffer(kinds []string) {
 				continue
 			}
 			d, data := network.Did(b.e), b.net.Data[network.Did(b.e)]
-			s := Socket{sent: d.Sent}
+			s := socket{sent: d.Sent}
 			d.Fate = Copied
 			e := skeleton.Event{Label: s.label(b.net, d, data), To: b.e.To, From: b.e.From, Got: b.e.Got}
 			b.add(script, network.InOrder(e, b.item.Component, b.e.N+1))

@@ -42,7 +42,7 @@ func (r Recorded) Carry(e *skeleton.Event) (copied bool, err error) {
 		return false, nil
 	}
 	was := &r.Script[at]
-	Decide(r.Net, e, was.To, func(d *network.Event) { d.Fate = network.Did(was).Fate })
+	decide(r.Net, e, was.To, func(d *network.Event) { d.Fate = network.Did(was).Fate })
 	return at+1 < len(r.Script) && network.Did(&r.Script[at+1]).Fate == Copied, nil
 }
 
@@ -83,7 +83,7 @@ func (a from) Carry(e *skeleton.Event) (copied bool, err error) {
 	if fate != "" && fate != Late {
 		to = skeleton.Nobody
 	}
-	Decide(a.Net, e, to, func(d *network.Event) { d.Fate = fate })
+	decide(a.Net, e, to, func(d *network.Event) { d.Fate = fate })
 	return copied, nil
 }
 

@@ -30,7 +30,7 @@ func isDoor(e *skeleton.Event) bool {
 }
 
 // place is the address of a socket as its label has it, and the inverse.
-func (s *Socket) place() string {
+func (s *socket) place() string {
 	if s.at.OnlySix {
 		return "udp6 " + s.at.From.String()
 	}

@@ -58,7 +58,7 @@ func (x *Explored) Carry(e *skeleton.Event) (copied bool, err error) {
 		fate := label.Fate
 		if label.Fate = ""; is && label == d {
 			e.From, e.Got = said.From, said.Got
-			Decide(x.Net, e, said.To, func(d *network.Event) { d.Fate = fate })
+			decide(x.Net, e, said.To, func(d *network.Event) { d.Fate = fate })
 			return at+1 < len(x.Script) && network.Did(&x.Script[at+1]).Fate == Copied, nil
 		}
 	}
@@ -72,7 +72,7 @@ func (x *Explored) Carry(e *skeleton.Event) (copied bool, err error) {
 		owner = owned
 	}
 	if isCut(x.Net, x.Node, owner, now.Ticks, now.Made, e) {
-		Decide(x.Net, e, skeleton.Nobody, func(d *network.Event) { d.Fate = Parted })
+		decide(x.Net, e, skeleton.Nobody, func(d *network.Event) { d.Fate = Parted })
 		return false, nil
 	}
 	var last *door
@@ -83,7 +83,7 @@ func (x *Explored) Carry(e *skeleton.Event) (copied bool, err error) {
 		last = &doors[i]
 	}
 	receiver, fate := last.behind(e)
-	Decide(x.Net, e, receiver, func(d *network.Event) { d.Fate = fate })
+	decide(x.Net, e, receiver, func(d *network.Event) { d.Fate = fate })
 	return false, nil
 }
 
@@ -94,7 +94,7 @@ func (x *Explored) note(to netip.AddrPort) {
 	}
 }
 
-// addressOf is where a datagram goes, as Sends has written it.
+// addressOf is where a datagram goes, as socket.sends has written it.
 func addressOf(e *skeleton.Event) netip.AddrPort {
 	to, _ := netip.ParseAddrPort(network.Did(e).Address)
 	return to
@@ -105,13 +105,13 @@ func happened(after []skeleton.Name, made []skeleton.Event) bool {
 	return !slices.ContainsFunc(after, func(n skeleton.Name) bool { return n.N > len(made) })
 }
 
-// Comes says whether an arrival, which is a datagram, comes to a socket now.
+// comes says whether an arrival, which is a datagram, comes to a socket now.
 //
 // There is no harm in that it comes early, where the script has the node do something else before
 // it reads: whoever reads it sooner leaves the script, and that is a branch. But where the script
 // has the clock advance first, something that is late does not come before that. The node may be
 // about to read, and must find nothing.
-func (x *Explored) Comes(i int, socket *Socket) bool {
+func (x *Explored) comes(i int, socket *socket) bool {
 	now, a := x.Now(), &x.Arrivals[i]
 	if !happened(a.After, now.Made) || x.isOver(a, socket, &now) || x.isHeld(a, socket, now.Ticks) ||
 		x.isElsewhere(a, socket) {
@@ -168,7 +168,7 @@ func isLate(e *skeleton.Event) bool { return network.Did(e).Fate == Late }
 
 // isOver says whether a datagram cannot come to a socket any more: it has come before the clock
 // advanced, or before the socket was there.
-func (x *Explored) isOver(a *skeleton.Arrival, socket *Socket, now *Now) bool {
+func (x *Explored) isOver(a *skeleton.Arrival, socket *socket, now *Now) bool {
 	if isLate(&a.Send) {
 		return now.Ticks > x.epoch(a)+Longest
 	}
@@ -177,15 +177,15 @@ func (x *Explored) isOver(a *skeleton.Arrival, socket *Socket, now *Now) bool {
 
 // isHeld says whether something else than what the script says has a datagram come later, to
 // another socket, or never.
-func (x *Explored) isHeld(a *skeleton.Arrival, socket *Socket, ticks int) bool {
-	return x.isOther(a) && (x.Other.Never || ticks < x.Other.From || x.Other.Conn != socket.ID)
+func (x *Explored) isHeld(a *skeleton.Arrival, socket *socket, ticks int) bool {
+	return x.isOther(a) && (x.Other.Never || ticks < x.Other.From || x.Other.Conn != socket.id)
 }
 
 // isElsewhere says whether the script has a datagram read from a later socket: it is on its way
 // until that is there.
-func (x *Explored) isElsewhere(a *skeleton.Arrival, socket *Socket) bool {
+func (x *Explored) isElsewhere(a *skeleton.Arrival, socket *socket) bool {
 	return !x.isOther(a) && slices.ContainsFunc(x.Script, func(e skeleton.Event) bool {
-		return e.From == a.Send.Name && network.Did(&e).Conn != socket.ID
+		return e.From == a.Send.Name && network.Did(&e).Conn != socket.id
 	})
 }
 
@@ -205,7 +205,7 @@ type reading struct {
 }
 
 // reads is what is left of that. What comes at another time is not among it.
-func (x *Explored) reads(socket *Socket, now *Now) (r reading) {
+func (x *Explored) reads(socket *socket, now *Now) (r reading) {
 	if !now.Follows || len(now.Made) > len(x.Script) {
 		return r
 	}
@@ -214,7 +214,7 @@ func (x *Explored) reads(socket *Socket, now *Now) (r reading) {
 		e := &x.Script[k]
 		d := network.Did(e)
 		switch ticks = ticks || e.Tick > 0; {
-		case d.Conn != socket.ID:
+		case d.Conn != socket.id:
 			continue
 		case d.Kind == model.Close:
 			return r
@@ -235,7 +235,7 @@ func (x *Explored) reads(socket *Socket, now *Now) (r reading) {
 // isFirst says whether nothing of the same stream is still to come before a datagram: what one
 // socket sends to one address comes in its order, unless the network has it come late. What was
 // sent to an earlier socket may have come when there was none.
-func (x *Explored) isFirst(a *skeleton.Arrival, socket *Socket, now *Now) bool {
+func (x *Explored) isFirst(a *skeleton.Arrival, socket *socket, now *Now) bool {
 	for i := range x.Arrivals {
 		b := &x.Arrivals[i]
 		if !now.Done[i] && isBefore(b, a) && b.Send.From == socket.opened {
@@ -255,14 +255,14 @@ func isBefore(b, a *skeleton.Arrival) bool {
 // isKept says whether a datagram was on its way while there was no socket: one that comes before it
 // was, which the script reads, or which comes at another time than the script says. Else it has
 // come before the socket was there, and is lost: that is what the script says, if it reads none.
-func (x *Explored) isKept(i int, socket *Socket, reads reading, now *Now) bool {
+func (x *Explored) isKept(i int, socket *socket, reads reading, now *Now) bool {
 	for k := range x.Arrivals {
 		b := &x.Arrivals[k]
 		if !isBefore(b, &x.Arrivals[i]) {
 			continue
 		}
 		read := func(e skeleton.Event) bool {
-			return e.From == b.Send.Name && network.Did(&e).Conn == socket.ID
+			return e.From == b.Send.Name && network.Did(&e).Conn == socket.id
 		}
 		if slices.Contains(reads.list, k) || slices.ContainsFunc(now.Made, read) ||
 			x.isOther(b) && !x.isHeld(b, socket, now.Ticks) {

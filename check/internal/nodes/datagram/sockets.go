@@ -25,19 +25,18 @@ type Sockets struct {
 	// anew with all events of the node in one order. Either ends the execution, which says nothing.
 	NotExplored error
 	NeedsOrder  bool
-	open        map[int]*Socket
+	open        map[int]*socket
 	count       int // of those that were opened
 }
 
 // Answer answers an input, if it is about a datagram socket, and says whether it is. A socket that
 // is opened gets the next number.
 func (s *Sockets) Answer(in model.Input, next int, a *model.Answer) bool {
-	if IsOne(in) {
-		s.count++
-		socket, e, err := Open(s.Net.Names[s.Node], s.count, in)
-		if s.open == nil {
-			s.open = map[int]*Socket{}
+	if isOne(in) {
+		if s.count++; s.open == nil {
+			s.open = map[int]*socket{}
 		}
+		socket, e, err := open(s.Net.Names[s.Node], s.count, in)
 		if s.refuses(socket, a) {
 			return true
 		}
@@ -54,11 +53,11 @@ func (s *Sockets) Answer(in model.Input, next int, a *model.Answer) bool {
 	case model.Send:
 		s.send(socket, in, a)
 	case model.Receive:
-		e, err := socket.Takes(s.Net, in)
+		e, err := socket.takes(s.Net, in)
 		s.note(e, err)
 	case model.Close:
 		delete(s.open, in.Conn)
-		s.note(socket.Closes(s.Net), nil)
+		s.note(socket.closes(s.Net), nil)
 	}
 	return true
 }
@@ -72,7 +71,7 @@ func (s *Sockets) explored() *Explored {
 // refuses says whether a socket that is opened ends an execution which is explored. Of two sockets
 // that get what is sent to one address it would depend on the time of its arrival which one does,
 // and arrivals are no events.
-func (s *Sockets) refuses(socket *Socket, a *model.Answer) bool {
+func (s *Sockets) refuses(socket *socket, a *model.Answer) bool {
 	if s.explored() == nil {
 		return false
 	}
@@ -86,7 +85,7 @@ func (s *Sockets) refuses(socket *Socket, a *model.Answer) bool {
 	}
 	for _, other := range s.open {
 		own, _ := reaches(socket.place(), other.at.From)
-		others, _ := other.Gets(socket.at.From)
+		others, _ := other.gets(socket.at.From)
 		if own || others {
 			s.ends(notExplored{"two sockets of a node are open at one port"}, a)
 			return true
@@ -113,8 +112,8 @@ func (s *Sockets) note(e skeleton.Event, err error) (name skeleton.Name) {
 }
 
 // send has a datagram be sent, as the carrier decides.
-func (s *Sockets) send(socket *Socket, in model.Input, a *model.Answer) {
-	e, err := socket.Sends(s.Net, s.Node, in)
+func (s *Sockets) send(socket *socket, in model.Input, a *model.Answer) {
+	e, err := socket.sends(s.Net, s.Node, in)
 	copied := false
 	if err == nil {
 		copied, err = s.Carrier.Carry(&e)
@@ -127,7 +126,7 @@ func (s *Sockets) send(socket *Socket, in model.Input, a *model.Answer) {
 		return
 	}
 	if copied {
-		s.note(socket.Copy(s.Net, &e), nil)
+		s.note(socket.copy(s.Net, &e), nil)
 	}
 	if network.Did(&e).Fate == Refused {
 		a.Deliveries = append(a.Deliveries, model.Delivery{Conn: in.Conn, Data: Refusal()})
@@ -138,11 +137,11 @@ func (s *Sockets) send(socket *Socket, in model.Input, a *model.Answer) {
 // that is still there. It says whether it has come: in an exploration it may not come now.
 func (s *Sockets) Arrive(i int, send *skeleton.Event, r *model.Reaction) bool {
 	at, has := s.At(addressOf(send))
-	if x := s.explored(); x != nil && (!has || !x.Comes(i, s.open[at])) {
+	if x := s.explored(); x != nil && (!has || !x.comes(i, s.open[at])) {
 		return false
 	}
 	if has {
-		r.Deliveries = append(r.Deliveries, model.Delivery{Conn: at, Data: s.open[at].Comes(s.Net, send)})
+		r.Deliveries = append(r.Deliveries, model.Delivery{Conn: at, Data: s.open[at].comes(s.Net, send)})
 		if s.explored() != nil && s.open[at].waiting(s.Net) > room {
 			s.NotExplored = notExplored{"more waits at a socket than it has room for"}
 		}
@@ -154,7 +153,7 @@ func (s *Sockets) Arrive(i int, send *skeleton.Event, r *model.Reaction) bool {
 func (s *Sockets) At(to netip.AddrPort) (number int, has bool) {
 	best := false
 	for _, i := range slices.Sorted(maps.Keys(s.open)) {
-		if gets, exactly := s.open[i].Gets(to); gets && (exactly || !best) {
+		if gets, exactly := s.open[i].gets(to); gets && (exactly || !best) {
 			number, has, best = i, true, exactly
 		}
 	}

@@ -149,7 +149,7 @@ func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, 
 // Net is what the nodes of a file know of each other, but for what they send.
 func Net(rec *report.NodesRecording) (*network.Nodes, error) {
 	net := &network.Nodes{Ordered: slices.Repeat([]bool{true}, rec.Components()),
-		Parted: PartitionOf(rec.Partition)}
+		Parted: partitionOf(rec.Partition)}
 	var given []places.Given
 	for i := range rec.Nodes {
 		n := &rec.Nodes[i]
@@ -203,8 +203,8 @@ func Partition(p *network.Partition) *report.NodesPartition {
 	return r
 }
 
-// PartitionOf is the inverse of Partition.
-func PartitionOf(r *report.NodesPartition) *network.Partition {
+// partitionOf is the inverse of Partition.
+func partitionOf(r *report.NodesPartition) *network.Partition {
 	if r == nil {
 		return nil
 	}
