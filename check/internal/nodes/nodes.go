@@ -53,7 +53,7 @@ type explorer struct {
 	config  Config
 	net     *network.Nodes
 	system  *skeleton.System
-	workers []*sut.Worker // by node; of walks, those of further crews follow
+	workers []*sut.Worker // by node; those of further crews follow
 	unwatch []func() bool // of the context, by worker
 	ways    ways.Ways
 	runs    int

@@ -18,14 +18,14 @@ type Pace interface {
 	// Comes says whether an arrival may come now: the i-th of the environment, which was sent by an
 	// event.
 	Comes(i int, sent skeleton.Name, moment int) bool
-	// Breaks says whether the reset comes now that the script has next.
-	Breaks(reset skeleton.Name, moment int) bool
+	// Breaks says whether the event comes now that the script has next: a reset, or a crash.
+	Breaks(next skeleton.Name, moment int) bool
 	// IsReset says whether it is known that the other node has reset a connection.
 	IsReset(conn string) bool
 }
 
-// Timing has the moments at which something came to a node: sends by their names, and resets by
-// their own. Moments are counted from 1 on.
+// Timing has the moments at which something came to a node: sends by their names, and resets and
+// crashes by their own. Moments are counted from 1 on.
 type Timing map[skeleton.Name]int
 
 // Replayed is the pace of a node in the replay of a walk: all comes as it did then.
@@ -38,7 +38,7 @@ func (t Replayed) Comes(_ int, sent skeleton.Name, moment int) bool {
 }
 
 // Breaks implements Pace.
-func (t Replayed) Breaks(reset skeleton.Name, moment int) bool { return t[reset] <= moment }
+func (t Replayed) Breaks(next skeleton.Name, moment int) bool { return t[next] <= moment }
 
 // IsReset implements Pace.
 func (t Replayed) IsReset(string) bool { return false }
