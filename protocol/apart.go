@@ -88,7 +88,7 @@ func leadApart(m *machine, c apart.Config, s *apart.Session, b *bounds) (*Result
 	} else if found != nil {
 		return newResult(m, c.Global, found, "", b.start)
 	}
-	out, err := apart.Lead(c, s.Transport, s.LastOf(c.Search), func(t apart.Totals) string {
+	out, err := apart.Lead(c, s, func(t apart.Totals) string {
 		return b.stop(t.Progress())
 	})
 	if err != nil {

@@ -24,6 +24,8 @@ type post struct {
 	random  *rand.Rand
 	twice   int // of ten messages
 	kills   int // so many processes are lost still
+	lost    int // so many were
+	started int // so many have become parts
 	isOver  bool
 	model   *Model // of the parts
 	times   int    // that each process checks it
@@ -60,6 +62,7 @@ func (b *box) Send(to int, message []byte) error {
 	}
 	if b.left--; b.left == 0 {
 		b.isGone = true
+		b.lost++
 		data, err := session.Gone(session.Ended{Part: b.own, Process: b.number, Reason: "killed"})
 		b.put(apart.Front, data)
 		return errors.Join(errLost, err)
@@ -97,6 +100,7 @@ func (b *box) Receive() ([]byte, error) {
 func (b *box) Start(part int, process uint64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.started++
 	x := &box{post: b.post, own: part, left: -1, number: process}
 	if b.kills > 0 {
 		b.kills--
@@ -121,7 +125,8 @@ func (b *box) Forget() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range b.log {
-		if b.log[i].to != apart.Ends {
+		// News of processes are not kept at the server, and so not forgotten either.
+		if b.log[i].to != apart.Ends && b.log[i].data[0] != session.KindGone {
 			b.log[i].to = nobody
 		}
 	}
@@ -166,6 +171,11 @@ func checkAs(m, lead *Model, o Options, parts int, function string, kills int, s
 	p.come.Broadcast()
 	p.mu.Unlock()
 	p.busy.Wait()
+	// A part is the same process in all searches, unless that is lost.
+	if p.started > parts+p.lost {
+		return nil, fmt.Errorf("%d processes have become %d parts, and %d were lost", p.started, parts,
+			p.lost)
+	}
 	// Each part returns what the front does.
 	for _, other := range p.results {
 		if err == nil && other.String() != r.String() {

@@ -57,27 +57,36 @@ type front struct {
 	bound     func(Totals) string
 	digests   *digests
 	followers map[uint64]*table.Follower
-	processes []uint64 // by part
-	lost      []int    // how many processes of a part have ended by themselves since its last report
+	processes []uint64        // by part
+	isOwn     map[uint64]bool // processes that no front before this one has started
+	lost      []int           // processes of a part that ended by themselves since its last report
 	level     int
 	reports   []*report // of the level, by part
 	totals    Totals
 }
 
 // Lead has parts search a model, and adds up. Bound is asked after each level whether the search is
-// to end, and why. Last is what an earlier front has sent last of levels; nil: there was none.
-func Lead(c Config, t Transport, last []byte, bound func(Totals) string) (*Outcome, error) {
-	f := &front{Config: c, t: t, bound: bound, digests: newDigests(c.Names, &c.Global.System),
-		followers: map[uint64]*table.Follower{}, processes: make([]uint64, c.Parts),
+// to end, and why. Processes that an earlier search of the session has started are parts of this
+// one, too.
+func Lead(c Config, s *Session, bound func(Totals) string) (*Outcome, error) {
+	if s.processes == nil {
+		s.processes = make([]uint64, c.Parts)
+	}
+	f := &front{Config: c, t: s.Transport, bound: bound, digests: newDigests(c.Names, &c.Global.System),
+		followers: map[uint64]*table.Follower{}, processes: s.processes, isOwn: map[uint64]bool{},
 		lost: make([]int, c.Parts), reports: make([]*report, c.Parts)}
 	f.totals.ByPart = make([]int, c.Parts)
 	if err := f.Partition.check(c.Global.Nodes); err != nil {
 		return nil, err
 	}
-	if err := f.goOn(last); err != nil {
+	if err := f.goOn(s.lastOf(c.Search)); err != nil {
 		return nil, err
 	}
-	for i := range f.processes {
+	for i, process := range f.processes {
+		if process != 0 {
+			f.isOwn[process] = true
+			continue
+		}
 		if err := f.start(i); err != nil {
 			return nil, err
 		}
@@ -158,6 +167,7 @@ func (f *front) isLast() bool { return f.Global.Depth > 0 && f.level >= f.Global
 // start has a new process become a part.
 func (f *front) start(part int) error {
 	f.processes[part] = rand.Uint64()>>1 | 1
+	f.isOwn[f.processes[part]] = true
 	return f.t.Start(part, f.processes[part])
 }
 
@@ -236,8 +246,9 @@ func (f *front) take(r *report) error {
 		return err
 	}
 	if r.Level != f.level || f.reports[r.Part] != nil {
+		// What the processes of a front before this one have done is in its sums.
 		isRepeated := r.Level == f.level && f.reports[r.Part].Process == r.Process
-		if r.Level <= f.level && !isRepeated {
+		if r.Level <= f.level && !isRepeated && f.isOwn[r.Process] {
 			f.totals.Again += r.States
 		}
 		return nil

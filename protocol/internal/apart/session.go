@@ -69,6 +69,9 @@ type Session struct {
 
 	mu       sync.Mutex
 	searches int
+	// processes are those of the parts, for the front; zero: none has been started yet. They stay
+	// parts from search to search.
+	processes []uint64
 }
 
 // Next counts a search.
@@ -79,8 +82,8 @@ func (s *Session) Next() (search int) {
 	return s.searches
 }
 
-// LastOf is Last, if it is of a search.
-func (s *Session) LastOf(search int) []byte {
+// lastOf is Last, if it is of a search.
+func (s *Session) lastOf(search int) []byte {
 	if _, n, _, err := decode(s.Last); err == nil && n == search {
 		return s.Last
 	}
