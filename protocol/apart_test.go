@@ -261,3 +261,14 @@ func TestApartRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestApartBound: a bound that is met while the nodes that change least are looked for is not an
+// error: the search ends after a level, and says why.
+func TestApartBound(t *testing.T) {
+	for _, function := range functions {
+		r, err := checkTogether(stairs(3), Options{States: 500}, 2, function, 0, 0)
+		if err != nil || r.Verdict != Unknown || r.States < 500 || r.States > 1000 {
+			t.Errorf("%s: %v, error %v", function, r, err)
+		}
+	}
+}

@@ -116,6 +116,9 @@ func (f *front) goOn(last []byte) error {
 	if err == nil {
 		err = read(data, &b)
 	}
+	if err == nil && b.Model != f.Model {
+		err = errModel
+	}
 	if err == nil {
 		f.Partition, err = Parse(b.Partition)
 	}
@@ -146,8 +149,13 @@ func (f *front) chosen() (Partition, error) {
 			break
 		}
 		states += n
-		if _, reason, err := h.Expand(nil); err != nil || reason != "" {
-			return f.Partition, errors.Join(err, errors.New(reason))
+		_, reason, err := h.Expand(nil)
+		if err != nil {
+			return f.Partition, err
+		}
+		// A bound ends the search when its levels are done, and not here.
+		if reason != "" {
+			break
 		}
 	}
 	changes, locals := h.Changes()
