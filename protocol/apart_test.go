@@ -229,8 +229,7 @@ func compareApart(t *rapid.T, want, got *Result) {
 	t.Helper()
 	if want.Violation == nil {
 		ignored := append(ignored, cmp.FilterPath(func(p cmp.Path) bool {
-			return p.String() == "Shares" ||
-				p.String() == "Progress.Frontier"
+			return p.String() == "Shares"
 		}, cmp.Ignore()))
 		if diff := cmp.Diff(want, got, ignored); diff != "" {
 			t.Fatal(diff)

@@ -19,7 +19,7 @@ type Totals struct {
 	Depth       int
 	Reached     uint64
 	Bytes       int64
-	// Frontier is how many states of the last level there were.
+	// Frontier are states at the bound on the depth, which nobody expands.
 	Frontier int
 	// ByPart are the states of each part.
 	ByPart []int
@@ -307,7 +307,10 @@ func (f *front) endLevel() (*Outcome, error) {
 		}
 	}
 	f.totals.States += frontier
-	f.totals.Bytes, f.totals.Frontier = bytes, frontier
+	f.totals.Bytes = bytes
+	if f.isLast() {
+		f.totals.Frontier = frontier
+	}
 	o := &Outcome{Partition: f.Partition, Reason: reason}
 	if frontier > 0 {
 		f.totals.Depth = f.level
@@ -416,6 +419,6 @@ func (o *Outcome) String() string {
 
 // Progress is how far all parts are.
 func (t Totals) Progress() global.Progress {
-	return global.Progress{States: t.States, Expanded: t.States, Transitions: t.Transitions, Depth: t.Depth,
-		Bytes: t.Bytes}
+	return global.Progress{States: t.States, Expanded: t.States - t.Frontier, Transitions: t.Transitions,
+		Depth: t.Depth, Bytes: t.Bytes}
 }
