@@ -11,21 +11,8 @@
 # The exit code is 1 if a result was another one. WORKERS="1 2" takes other numbers of workers. Needs
 # root, ip, and bin/tandem (make build).
 set -eu
-[ "$(id -u)" = 0 ] || { echo "measure: must run as root" >&2; exit 3; }
-cd "$(dirname "$0")/../.."
-[ -x bin/tandem ] || { echo "measure: bin/tandem is missing: run make build" >&2; exit 3; }
-dir=$(mktemp -d)
-id=$$
-finish() {
-	# shellcheck disable=SC2046 # pids are words
-	kill $(jobs -p) 2>/dev/null || :
-	wait
-	for n in 1 2 3 4 5 6 7 8; do ip netns delete "tandem-$id-$n" 2>/dev/null || :; done
-	ip link delete "tb$id" 2>/dev/null || :
-	rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 2' INT TERM HUP
+network=10.211.55
+. "$(dirname "$0")/network.sh"
 
 # check OUTPUT OPTIONS has the search done. The first line that counts is that with executions.
 check() {
@@ -38,56 +25,23 @@ check() {
 }
 # What is compared: the verdict, and the counts without times.
 says() { sed -n -E '1s/ .*//p; s/^ *([0-9,]+ executions, [0-9,]+ transitions).*/\1/p' "$1"; }
-# seconds FILE adds up what times has written: the children's time, in the second line of two.
-seconds() {
-	awk '{ split($1 "m" $2, t, /[ms]+/); n = 60 * (t[1] + t[3]) + t[2] + t[4] } NR % 2 == 0 { s += n }
-		END { printf "%.1f", s }' "$@"
-}
 
 # shellcheck disable=SC2086 # arguments of the program are words
 (check "$dir/alone" -- $1; times >"$dir/alone.times")
 alone=$(seconds "$dir/alone.times")
 echo "alone: $(says "$dir/alone" | tr '\n' ' '): $alone processor seconds"
 
-ip link add "tb$id" type bridge
-ip addr add 10.211.55.1/24 dev "tb$id"
-ip link set "tb$id" up
+bridge
 failed=0
 for workers in ${WORKERS:-1 2 4 8}; do
 	rm -f "$dir"/far* "$dir"/worker*
 	# shellcheck disable=SC2086
-	(check "$dir/far" --distribute embedded=10.211.55.1:0 -- $1; times >"$dir/far.times") &
-	lead=$!
-	url=
-	while [ -z "$url" ]; do
-		kill -0 "$lead" 2>/dev/null || { echo "measure: the check has ended before it led" >&2; exit 3; }
-		url=$(sed -n -E 's/.*(nats:[^ ]*).*/\1/p' "$dir/far.progress" 2>/dev/null | head -n 1)
-		[ -n "$url" ] || sleep 0.02
-	done
-	n=0
-	while [ "$n" -lt "$workers" ]; do
-		n=$((n + 1))
-		ip netns add "tandem-$id-$n"
-		ip link add "tv$id-$n" type veth peer name eth0 netns "tandem-$id-$n"
-		ip link set "tv$id-$n" master "tb$id" up
-		ip -n "tandem-$id-$n" addr add "10.211.55.$((n + 1))/24" dev eth0
-		ip -n "tandem-$id-$n" link set eth0 up
-		(ip netns exec "tandem-$id-$n" bin/tandem worker "$url" >"$dir/worker$n" 2>&1 || :
-			times >"$dir/worker$n.times") &
-	done
-	wait
+	(check "$dir/far" --distribute "embedded=$network.1:0" -- $1; times >"$dir/far.times") &
+	join $! "$dir/far.progress" "$workers"
 	all=$(seconds "$dir"/far.times "$dir"/worker*.times)
 	same=as
 	[ "$(says "$dir/far")" = "$(says "$dir/alone")" ] || same="NOT AS" failed=1
-	bytes=0 packets=0 n=0
-	while [ "$n" -lt "$workers" ]; do
-		n=$((n + 1))
-		for what in rx tx; do
-			bytes=$((bytes + $(cat "/sys/class/net/tv$id-$n/statistics/${what}_bytes")))
-			packets=$((packets + $(cat "/sys/class/net/tv$id-$n/statistics/${what}_packets")))
-		done
-		ip netns delete "tandem-$id-$n"
-	done
+	crossed "$workers"
 	balance=$(sed -n -E 's/.*; ([0-9]+) executions in .*/\1/p' "$dir"/worker? | sort -n | sed -n '1p; $p' |
 		tr '\n' ' ')
 	told=$(sed -n -E 's/.*the workers have (explored .*)/\1/p' "$dir/far.progress")
