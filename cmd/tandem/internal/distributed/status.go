@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // Status is tandem status.
@@ -119,7 +120,7 @@ func workersOf(s *check.Distributed) (rows [][]string) {
 		case w.Part != 0:
 			does = fmt.Sprint("explores part ", w.Part)
 		case len(w.Shares) > 0:
-			does = fmt.Sprintf("does %d parts of a search over states", len(w.Shares))
+			does = "does " + textutil.CountOf(len(w.Shares), "part") + " of a search over states"
 		case w.Run != "":
 			does = "waits for a part"
 		}

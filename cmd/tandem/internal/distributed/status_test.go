@@ -20,6 +20,7 @@ func TestStatus(t *testing.T) {
 		"Workers": [{"id": "A", "host": "one", "run": "r", "part": 7, "parts": 3, "executions": 400,
 		"rate": 99.6},
 		{"id": "E", "host": "five", "run": "r", "shares": [4, 5]},
+		{"id": "F", "host": "six", "run": "r", "shares": [6]},
 		{"id": "B", "host": "two", "run": "r"}, {"id": "C", "host": "three"},
 		{"id": "D", "host": "four", "problem": "another build"}]}`), &s); err != nil {
 		t.Fatal(err)
@@ -32,7 +33,8 @@ func TestStatus(t *testing.T) {
 		"one": {&s, []string{"check ./cmd/<client>", "executions 1234 in 1m1s", "5 done, 1 open, 3 withdrawn",
 			"720 executions, 20 of them twice or too late", "A one 3 400 100 explores part 7",
 			"B two 0 0 0 waits for a part", "C three 0 0 0 waits for a check", "D four 0 0 0 another build",
-			"E five 0 0 0 does 2 parts of a search over states"}},
+			"E five 0 0 0 does 2 parts of a search over states",
+			"F six 0 0 0 does 1 part of a search over states"}},
 	} {
 		var table strings.Builder
 		writeStatus(&table, c.s)
