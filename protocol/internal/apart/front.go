@@ -412,9 +412,10 @@ func (o *Outcome) String() string {
 	most := slices.Max(o.ByPart)
 	each := func(n float64) float64 { return n / float64(max(1, o.States)) }
 	return fmt.Sprintf("%d parts by %v: the largest has %.2f times the mean; %d states were sent in %d "+
-		"messages, %.2f for each state, with %.1f bytes; %d of them were known; %d processes were lost, and "+
-		"%d states expanded again", len(o.ByPart), o.Partition, each(float64(most*len(o.ByPart))), o.Sent,
-		o.Messages, each(float64(o.Sent)), each(float64(o.SentBytes)), o.Known, o.Lost, o.Again)
+		"messages: %.2f states and %.1f bytes for each state that was visited; receivers knew %d of them; "+
+		"%d processes were lost, and %d states were expanded again", len(o.ByPart), o.Partition,
+		each(float64(most*len(o.ByPart))), o.Sent, o.Messages, each(float64(o.Sent)),
+		each(float64(o.SentBytes)), o.Known, o.Lost, o.Again)
 }
 
 // Progress is how far all parts are.
