@@ -58,7 +58,8 @@ func LeadShares(ctx context.Context, o Options, run Run, program string, become 
 	}
 	s := &Shares{Leader: l, gone: gone, since: time.Now(), members: map[uint64]*placed{},
 		alone: alonePatience}
-	s.mail = newMail(l.connection, run.Key, "front", toFront)
+	// What another leader has stored under its name may still be needed.
+	s.mail = newMail(l.connection, run.Key, "front."+l.run.ID, toFront)
 	s.mail.news = make(chan []byte, 1<<10)
 	s.own = newHost(l.ctx, l.connection, l.run, program, become, func(m Member, reason string) {
 		s.left(m, reason, true)

@@ -122,6 +122,34 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// TestSharesGoOn: whoever leads the same later gets what the leader before has sent, also what was
+// too large for a message and would have the same name.
+func TestSharesGoOn(t *testing.T) {
+	t.Parallel()
+	server := natsd.Start(t, t.TempDir())
+	large := [][]byte{bytes.Repeat([]byte("x"), 2*maxMessage), bytes.Repeat([]byte("y"), 2*maxMessage)}
+	for i, data := range large {
+		s := mustLeadShares(t, Options{URL: server.URL}, nil)
+		if i > 0 && !bytes.Equal(s.Last(), large[0]) {
+			t.Errorf("the last message has %d bytes", len(s.Last()))
+		}
+		for _, to := range []int{toLevels, toFront} {
+			if err := s.Send(t.Context(), to, data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i == 0 {
+			s.Close(true)
+			continue
+		}
+		for _, want := range large {
+			if got, err := s.Receive(t.Context()); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%.1q and so on, want %.1q, error %v", got, want, err)
+			}
+		}
+	}
+}
+
 // TestSharesAlone: without a worker, members are where the run is led.
 func TestSharesAlone(t *testing.T) {
 	t.Parallel()
