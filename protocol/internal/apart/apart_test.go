@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -197,4 +198,54 @@ func TestOwner(t *testing.T) {
 			t.Errorf("%v: parts have %v of 3600 states", p, counts)
 		}
 	}
+}
+
+// script is a Transport that has some messages.
+type script struct {
+	Transport
+	list [][]byte
+}
+
+func (s *script) Receive() (m []byte, err error) {
+	m, s.list = s.list[0], s.list[1:]
+	return m, nil
+}
+
+// TestQueue: who catches up has little of what waits in memory, and yet knows of each level whether
+// the next one has begun.
+func TestQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const levels, batches, size = 20, 3, 1000
+		s := &script{}
+		for level := range levels {
+			s.list = append(s.list, encode(kindGo, 1, begin{Level: level}))
+			for range batches {
+				s.list = append(s.list, append(appendHead(nil, kindBatch, 1), make([]byte, size)...))
+			}
+		}
+		s.list = append(s.list, appendHead(nil, kindEnd, 1))
+		q := newQueue(s, 1, size)
+		for messages, level := 0, 0; ; messages++ {
+			synctest.Wait() // until there is no more room, or all has come
+			if q.bytes > 3*batches*size {
+				t.Fatalf("%d bytes wait", q.bytes)
+			}
+			k, _, err := q.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k == kindEnd {
+				if messages != levels*(1+batches) {
+					t.Errorf("%d messages have come", messages)
+				}
+				return
+			}
+			if k != kindGo {
+				continue
+			}
+			if level++; level < levels && q.lastLevel() < level {
+				t.Errorf("level %d is not known to have begun", level)
+			}
+		}
+	})
 }

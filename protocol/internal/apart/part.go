@@ -76,7 +76,7 @@ func Join(c Config, t Transport, own int, process uint64) (result []byte, err er
 	p := &part{Config: c, t: t, own: own, process: process, digests: newDigests(c.Names, &c.Global.System),
 		followers: map[uint64]*table.Follower{}, batches: map[origin][]received{},
 		out: make([]batch, c.Parts), numbers: make([]int, c.Parts), entries: make([]int, c.Parts+1),
-		queue: newQueue(t, c.Search)}
+		queue: newQueue(t, c.Search, maxWaiting)}
 	if p.Batch == 0 {
 		p.Batch = batchBytes
 	}
@@ -349,15 +349,23 @@ func (p *part) answer(data []byte) error {
 }
 
 // queue has the messages that have come and were not looked at yet. So a process that has to catch
-// up sees how far the others are.
+// up sees how far the others are. It gets all that was ever sent to it, faster than it expands
+// states. So what does not have room yet stays where it is, but for what says that the level after
+// the one to be expanded has begun.
 type queue struct {
 	search int
+	limit  int // of bytes
 	mu     sync.Mutex
-	come   *sync.Cond
+	change *sync.Cond
 	list   []message
+	bytes  int // in list
+	levels int // that begin in list
 	level  int // the last one that has begun
 	err    error
 }
+
+// maxWaiting is how many bytes of messages a part has in memory beside those of two levels.
+const maxWaiting = 64 << 20
 
 // message is one that was read but for what is in it.
 type message struct {
@@ -365,9 +373,9 @@ type message struct {
 	data []byte
 }
 
-func newQueue(t Transport, search int) *queue {
-	q := &queue{search: search, level: -1}
-	q.come = sync.NewCond(&q.mu)
+func newQueue(t Transport, search, limit int) *queue {
+	q := &queue{search: search, limit: limit, level: -1}
+	q.change = sync.NewCond(&q.mu)
 	go q.fill(t)
 	return q
 }
@@ -389,10 +397,13 @@ func (q *queue) fill(t Transport) {
 	}
 }
 
-// put adds a message, or an error that ends all.
+// put adds a message when there is room, or an error that ends all.
 func (q *queue) put(m message, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for q.bytes > q.limit && q.levels > 1 {
+		q.change.Wait()
+	}
 	if b := (begin{}); err == nil && m.kind == kindGo && read(m.data, &b) == nil {
 		q.level = max(q.level, b.Level)
 	}
@@ -400,8 +411,17 @@ func (q *queue) put(m message, err error) {
 		q.err = fmt.Errorf("the front of the search is gone: %w", err)
 	} else {
 		q.list = append(q.list, m)
+		q.count(m, 1)
 	}
-	q.come.Signal()
+	q.change.Broadcast()
+}
+
+// count counts a message that is in the list now, or by -1 one that is not any more.
+func (q *queue) count(m message, by int) {
+	q.bytes += by * len(m.data)
+	if m.kind == kindGo {
+		q.levels += by
+	}
 }
 
 // next waits for a message.
@@ -409,7 +429,7 @@ func (q *queue) next() (kind, []byte, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.list) == 0 && q.err == nil {
-		q.come.Wait()
+		q.change.Wait()
 	}
 	if len(q.list) == 0 {
 		return 0, nil, q.err
@@ -417,6 +437,8 @@ func (q *queue) next() (kind, []byte, error) {
 	m := q.list[0]
 	q.list[0] = message{}
 	q.list = q.list[1:]
+	q.count(m, -1)
+	q.change.Broadcast()
 	return m.kind, m.data, nil
 }
 
