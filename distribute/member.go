@@ -33,13 +33,14 @@ type Member struct {
 // error says why it cannot go on; nil: its work is done.
 type Become func(ctx context.Context, run Run, program string, m Member, p Post) error
 
-// Addresses that are no parts. Those of all parts are three: a leader that goes on where another
-// one has ended needs the last message to one of them, and all of another.
+// Addresses that are no parts, as package protocol/session has them. Those of all parts are three:
+// a leader that goes on where another one has ended needs the last message to one of them, and all
+// of another.
 const (
-	toFront  = -1
-	toAll    = -2
-	toLevels = -3
-	toEnds   = -4
+	ToFront  = -1
+	ToAll    = -2
+	ToLevels = -3
+	ToEnds   = -4
 )
 
 // shareSubject is where messages to an address go.
@@ -47,13 +48,13 @@ func shareSubject(key string, to int) (string, error) {
 	switch {
 	case to >= 0:
 		return sharesSubject + key + ".to." + strconv.Itoa(to), nil
-	case to == toFront:
+	case to == ToFront:
 		return sharesSubject + key + ".front", nil
-	case to == toAll:
+	case to == ToAll:
 		return sharesSubject + key + ".all", nil
-	case to == toLevels:
+	case to == ToLevels:
 		return sharesSubject + key + ".levels", nil
-	case to == toEnds:
+	case to == ToEnds:
 		return sharesSubject + key + ".ends", nil
 	}
 	return "", fmt.Errorf("there is nobody with the address %d", to)
@@ -232,8 +233,8 @@ func (h *host) add(m Member) {
 	h.members[m.Process] = cancel
 	h.busy.Go(func() {
 		defer cancel()
-		mail := newMail(h.connection, h.run.Key, strconv.FormatUint(m.Process, 36), m.Part, toAll, toLevels,
-			toEnds)
+		mail := newMail(h.connection, h.run.Key, strconv.FormatUint(m.Process, 36), m.Part, ToAll, ToLevels,
+			ToEnds)
 		err := h.become(ctx, h.run, h.program, m, mail)
 		mail.stop()
 		h.mu.Lock()

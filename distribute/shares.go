@@ -59,7 +59,7 @@ func LeadShares(ctx context.Context, o Options, run Run, program string, become 
 	s := &Shares{Leader: l, gone: gone, since: time.Now(), members: map[uint64]*placed{},
 		alone: alonePatience}
 	// What another leader has stored under its name may still be needed.
-	s.mail = newMail(l.connection, run.Key, "front."+l.run.ID, toFront)
+	s.mail = newMail(l.connection, run.Key, "front."+l.run.ID, ToFront)
 	s.mail.news = make(chan []byte, 1<<10)
 	s.own = newHost(l.ctx, l.connection, l.run, program, become, func(m Member, reason string) {
 		s.left(m, reason, true)
@@ -78,7 +78,7 @@ func (s *Shares) begin() error {
 	if err != nil {
 		return err
 	}
-	subject, _ := shareSubject(s.run.Key, toLevels)
+	subject, _ := shareSubject(s.run.Key, ToLevels)
 	last, err := stream.GetLastMsgForSubject(s.ctx, subject)
 	if err == nil {
 		s.last, err = s.unpack(s.ctx, last.Data)
@@ -101,7 +101,7 @@ func (s *Shares) begin() error {
 
 // readEnds reads what another leader has sent of searches that have ended.
 func (s *Shares) readEnds(stream jetstream.Stream) error {
-	subject, _ := shareSubject(s.run.Key, toEnds)
+	subject, _ := shareSubject(s.run.Key, ToEnds)
 	s.ends = nil
 	for next := uint64(1); ; {
 		m, err := stream.GetMsg(s.ctx, next, jetstream.WithGetMsgSubject(subject))

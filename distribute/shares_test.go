@@ -36,7 +36,7 @@ func (c *chain) become(ctx context.Context, _ Run, _ string, m Member, p Post) e
 	}
 	to := m.Part + 1
 	if to == c.parts {
-		to = toFront
+		to = ToFront
 	}
 	return p.Send(ctx, to, append(data, byte('0'+m.Part)))
 }
@@ -133,7 +133,7 @@ func TestSharesGoOn(t *testing.T) {
 		if i > 0 && !bytes.Equal(s.Last(), large[0]) {
 			t.Errorf("the last message has %d bytes", len(s.Last()))
 		}
-		for _, to := range []int{toLevels, toFront} {
+		for _, to := range []int{ToLevels, ToFront} {
 			if err := s.Send(t.Context(), to, data); err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestSharesAlone(t *testing.T) {
 	s.mu.Lock()
 	s.alone = 0
 	s.mu.Unlock()
-	if err := s.Send(t.Context(), toLevels, []byte("x")); err != nil {
+	if err := s.Send(t.Context(), ToLevels, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
 	s.Start(Member{0, 1})
@@ -191,7 +191,7 @@ func TestSharesFull(t *testing.T) {
 	sent := make(chan error, 1)
 	go func() {
 		for range 3 {
-			if err := s.Send(t.Context(), toFront, data); err != nil {
+			if err := s.Send(t.Context(), ToFront, data); err != nil {
 				sent <- err
 				return
 			}
