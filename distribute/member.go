@@ -94,7 +94,8 @@ func (m *mail) Send(ctx context.Context, to int, data []byte) error {
 	m.sent++
 	name := fmt.Sprintf("%s%s.%s.%d", sharesSubject, m.key, m.name, m.sent)
 	if len(data) > maxPart {
-		return fmt.Errorf("a message has %d MB, and the limit is %d", len(data)>>20, maxPart>>20)
+		return fmt.Errorf("a message has %d MB, and the limit is %d: divide the search into more parts",
+			len(data)>>20, maxPart>>20)
 	}
 	return again(ctx, m.connection, "states cannot be sent", func() error {
 		return m.try(ctx, subject, name, data)

@@ -47,19 +47,15 @@ const maxParts = 256
 
 // refusal says what is wrong with options; nil: nothing is.
 func (o *Options) refusal() error {
-	name, nodes, _ := strings.Cut(o.Partition, "=")
 	switch {
 	case o.Server == "":
 		return errors.New("a search of several processes needs a NATS server: name it with --distribute, " +
 			"or give embedded; go test checks a model in one process")
 	case o.Parts < 1 || o.Parts > maxParts:
 		return fmt.Errorf("there are %d parts: give a number from 1 to %d", o.Parts, maxParts)
-	case name == "depth":
-		return fmt.Errorf("--partition %s: a state that is reached twice may be at two depths, and would "+
-			"be visited twice: take hash, part, or part= with numbers of nodes", name)
-	case name != "hash" && name != "part" || name == "hash" && nodes != "":
-		return fmt.Errorf("there is no partition function %q: take hash, part, or part= with numbers of "+
-			"nodes", o.Partition)
+	}
+	if _, _, err := session.ParsePartition(o.Partition); err != nil {
+		return fmt.Errorf("--partition %s: %w", o.Partition, err)
 	}
 	return nil
 }

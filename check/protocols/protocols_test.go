@@ -17,6 +17,8 @@ func TestRefusal(t *testing.T) {
 		"visited twice":             {Options: server, Parts: 2, Partition: "depth"},
 		`no partition function "x"`: {Options: server, Parts: 2, Partition: "x"},
 		`function "hash=1"`:         {Options: server, Parts: 2, Partition: "hash=1"},
+		`"x" is no number`:          {Options: server, Parts: 2, Partition: "part=1,x"},
+		`"" is no number`:           {Options: server, Parts: 2, Partition: "part="},
 	} {
 		if err := Check(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)

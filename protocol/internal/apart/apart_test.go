@@ -24,7 +24,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q is %v, error %v; want %s", text, p, err, want)
 		}
 	}
-	for text, want := range map[string]string{"depth": "differ from run to run", "estimate": "no partition",
+	for text, want := range map[string]string{"depth": "visited twice", "estimate": "no partition",
 		"part=": "no number of a node", "part=64": "no number of a node"} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)

@@ -2,7 +2,6 @@ package apart
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tandem-mc/tandem/protocol/internal/system"
+	"github.com/tandem-mc/tandem/protocol/session"
 )
 
 // Partition says which part of a search a state belongs to. That depends on the state only: so
@@ -21,32 +21,10 @@ type Partition struct {
 	isOpen bool
 }
 
-// errSlices is of functions that do not depend on the state only.
-var errSlices = errors.New("the steps to a state differ from run to run, so slices by depth would not know " +
-	"what is new: take hash, part, or part= with numbers of nodes")
-
-// Parse reads a partition function: hash, part, or part= with numbers of nodes.
-func Parse(text string) (p Partition, err error) {
-	name, nodes, hasNodes := strings.Cut(text, "=")
-	switch {
-	case text == "" || text == "hash":
-		return Partition{}, nil
-	case text == "part":
-		return Partition{isOpen: true}, nil
-	case name == "depth":
-		return p, errSlices
-	case name != "part" || !hasNodes:
-		return p, fmt.Errorf("there is no partition function %q: take hash, part, or part= with numbers of "+
-			"nodes", text)
-	}
-	for _, word := range strings.Split(nodes, ",") {
-		n, err := strconv.Atoi(word)
-		if err != nil || n < 0 || n >= 64 {
-			return p, fmt.Errorf("%q is no number of a node: those of the model begin with 0", word)
-		}
-		p.Nodes |= 1 << n
-	}
-	return p, nil
+// Parse reads a partition function, as session.ParsePartition does.
+func Parse(text string) (Partition, error) {
+	nodes, open, err := session.ParsePartition(text)
+	return Partition{Nodes: nodes, isOpen: open}, err
 }
 
 // String is what Parse reads. The front tells the parts by it which nodes it has chosen, and people
