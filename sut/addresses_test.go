@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tandem-mc/tandem/internal/model"
@@ -39,6 +40,10 @@ func (n *network) Exchange(in model.Input) (model.Answer, error) {
 		case at.Network == proxy.UDP && isFirst:
 			send(0, sut.Message{Data: []byte("hello"), Address: proxy.Address{Network: proxy.UDP, At: b}})
 		case at.Network == proxy.UDP:
+		case strings.HasSuffix(in.Addr, ":7003"): // it waits, and meanwhile somebody connects and sends
+			a.Refused, a.First, a.Opened = int(syscall.EINPROGRESS), n.conns, []int{0}
+			a.Deliveries = []model.Delivery{{Conn: n.conns, Data: []byte("hello"), End: model.EOF}}
+			n.conns++
 		case in.Kind == model.Connect && in.From == "":
 			a.Local = "10.0.0.1:61000"
 		case strings.HasSuffix(in.Addr, ":7002"):
@@ -91,6 +96,14 @@ eth0 up|broadcast|multicast|running [10.0.0.1/24 fd00::1/64] <nil>
 `
 	if got := string(log.Stdout); log.Outcome != sut.Completed || got != want {
 		t.Errorf("%v %s, printed\n%s\nwant\n%s", log.Outcome, log.Message, got, want)
+	}
+}
+
+// TestMeanwhile: what others do at the moment at which a connect begins to wait is not lost.
+func TestMeanwhile(t *testing.T) {
+	log := run(t, startIn(t, sut.Snapshot, world, "meanwhile"), sut.Schedule{}, &network{})
+	if got := string(log.Stdout); log.Outcome != sut.Completed || got != "hello <nil>\n" {
+		t.Errorf("%v %s, printed %q", log.Outcome, log.Message, got)
 	}
 }
 

@@ -151,7 +151,7 @@ func (e *tandemEndpoint) connectForeign(fd int, a tandemAddress) Errno {
 	tandemPeersHear(tandemPass)
 	switch Errno(errno) {
 	case EINPROGRESS:
-		return e.connectLater(fd, number, a)
+		e.connectLater(fd, number, a)
 	case 0:
 		e.connected, e.remote = true, a
 		e.in, e.out = in, out
@@ -203,10 +203,10 @@ func (e *tandemEndpoint) connectAlone(fd int) Errno {
 
 // connectLater has a connect wait until the checker says that the connection is made, with a number
 // of its own, or refused. So many seconds later it has failed, as if nobody answered.
-func (e *tandemEndpoint) connectLater(fd int, number uint32, a tandemAddress) Errno {
+func (e *tandemEndpoint) connectLater(fd int, number uint32, a tandemAddress) {
 	e.setForeign(number)
 	e.foreign, e.waits, e.remote = false, true, a
-	return e.connectAlone(fd)
+	e.connectAlone(fd)
 }
 
 // stopWaiting has a connect go on that has waited: see connectLater.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"syscall"
 )
@@ -73,4 +74,19 @@ func datagrams() {
 	fmt.Println(err)
 	a.Close()
 	s.ReadFrom(b)
+}
+
+// meanwhile takes a connection that comes while a connect of its own waits for an answer.
+func meanwhile() {
+	l, err := net.Listen("tcp", "10.0.0.1:7000")
+	if err != nil {
+		panic(err)
+	}
+	go net.Dial("tcp", "10.0.0.2:7003")
+	conn, err := l.Accept()
+	if err != nil {
+		panic(err)
+	}
+	data, err := io.ReadAll(conn)
+	fmt.Printf("%s %v\n", data, err)
 }

@@ -52,6 +52,7 @@ var scenarios = map[string]func(){
 	"estimate":     estimate,
 	"publish":      publish,
 	"addresses":    addresses,
+	"meanwhile":    meanwhile,
 	"datagrams":    datagrams,
 	"states":       func() { states(func() any { return nil }) },
 	"no state":     func() { states(func() any { return func() {} }) },
