@@ -23,6 +23,7 @@ const (
 	sharesStream  = "TANDEM_SHARES"
 	stateBucket   = "tandem"
 	objectBucket  = "tandem-objects"
+	savedBucket   = "tandem-saved"
 	runKey        = "run"
 	workerKey     = "worker."
 )
@@ -52,6 +53,7 @@ type connection struct {
 	js      jetstream.JetStream
 	state   jetstream.KeyValue
 	objects jetstream.ObjectStore
+	saved   jetstream.ObjectStore // of members
 	// since is when the connection was made, or made again, in Unix nanoseconds.
 	since  atomic.Int64
 	away   atomic.Int64  // since when it is broken, in Unix nanoseconds; 0: it is not

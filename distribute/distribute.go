@@ -23,9 +23,10 @@
 //
 // Their parts are no items of a queue. Each is a member: a process that goes on until the run ends,
 // and that sends messages to the others. The stream TANDEM_SHARES has them, with subjects of the
-// form tandem.shares.KEY.to.PART, and keeps them until the run ends. So a process that becomes a
-// part in place of one that was lost gets the same messages from the beginning. The key is made of
-// what the run is about. Whoever leads the same later finds its messages, and goes on.
+// form tandem.shares.KEY.to.PART, and keeps them as long as they are needed. So a process that
+// becomes a part in place of one that was lost gets the same messages. The key is made of what the
+// run is about. Whoever leads the same later finds its messages, and goes on. The object store
+// tandem-saved has what members have saved, so that another process can begin with it.
 //
 // Two kinds of messages are not kept: that a worker is to have a member, or not to have it any
 // more, and that a member has ended. If one is lost, the leader sees a second or some later that
@@ -51,6 +52,7 @@ package distribute
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/tandem-mc/tandem/distribute/internal/ledger"
@@ -142,6 +144,9 @@ type Explorer interface {
 	Close()
 }
 
+// ErrLost is of an object of a member that is not there any more, or not as it was.
+var ErrLost = errors.New("an object at the server is lost")
+
 // Limits on what is stored and sent.
 const (
 	maxMessage = 512 << 10 // bytes; what is larger goes through the object store
@@ -162,6 +167,8 @@ const (
 	beat     = time.Second     // between two signs of life
 	lifetime = 6 * time.Second // after which who gave none is gone
 	patience = 10 * time.Second
+	// For an object of some megabytes, or of a hundred, over whatever network.
+	savePatience = time.Minute
 	// For a server that is not there at first: who has named the wrong one does not wait for long.
 	firstPatience = 3 * time.Second
 	// Servers of a cluster elect who leads 4 to 9 s after they have heard of each other.

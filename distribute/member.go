@@ -19,14 +19,23 @@ import (
 type Post interface {
 	// Send sends a message. It tries again until the server has taken it, or the context ends.
 	Send(ctx context.Context, to int, data []byte) error
-	// Receive waits for the next message.
-	Receive(ctx context.Context) ([]byte, error)
+	// Receive waits for the next message. Its place is behind those of all that were sent before;
+	// zero: it has none.
+	Receive(ctx context.Context) (data []byte, place uint64, err error)
+	// Put stores an object of the run, Get returns it. The error of Get is ErrLost if it is not
+	// there, or not as it was.
+	Put(ctx context.Context, name string, data []byte) error
+	Get(ctx context.Context, name string) ([]byte, error)
+	// Ends are the messages to ToEnds that were sent so far.
+	Ends(ctx context.Context) ([][]byte, error)
 }
 
 // Member is one of the processes that do a run together.
 type Member struct {
 	Part    int    `json:"part"`
 	Process uint64 `json:"process"` // its number
+	// Saved is what it begins with, for who becomes it.
+	Saved []byte `json:"saved,omitempty"`
 }
 
 // Become has a process with the program be a member, until the process or the context ends. An
@@ -137,22 +146,22 @@ func (m *mail) try(ctx context.Context, subject, name string, data []byte) error
 }
 
 // Receive implements Post. After the server was away it goes on behind the last message.
-func (m *mail) Receive(ctx context.Context) ([]byte, error) {
+func (m *mail) Receive(ctx context.Context) (data []byte, place uint64, err error) {
 	for ctx.Err() == nil {
 		data, err := m.next(ctx)
 		if err == nil {
-			return data, nil
+			return data, m.last, nil
 		}
 		// The server is away, or the consumer is.
 		m.stop()
 		select {
 		case <-m.closed:
-			return nil, err
+			return nil, 0, err
 		default:
 			pause(ctx, beat/4)
 		}
 	}
-	return nil, ctx.Err()
+	return nil, 0, ctx.Err()
 }
 
 // stop gives the consumer back. The next call of next makes another one, which begins behind the
@@ -246,6 +255,7 @@ func (h *host) add(m Member) {
 			reason = err.Error()
 		}
 		if h.ctx.Err() == nil {
+			m.Saved = nil // it has been read
 			h.left(m, reason)
 		}
 	})

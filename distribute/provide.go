@@ -18,7 +18,7 @@ func (c *connection) provide(ctx context.Context) error {
 		replicas = clusterReplicas
 	}
 	var state jetstream.KeyValue
-	var objects jetstream.ObjectStore
+	var objects, saved jetstream.ObjectStore
 	err := agreed(ctx, func(ctx context.Context) (err error) {
 		// A full queue refuses what is new: who gives out parts is to know.
 		for _, q := range [][2]string{{partsStream, "tandem.parts.>"},
@@ -44,6 +44,11 @@ func (c *connection) provide(ctx context.Context) error {
 				Bucket: objectBucket, MaxBytes: maxObjects, Replicas: replicas,
 			})
 		}
+		if err == nil {
+			saved, err = c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+				Bucket: savedBucket, Replicas: replicas,
+			})
+		}
 		return err
 	})
 	if err != nil {
@@ -52,7 +57,7 @@ func (c *connection) provide(ctx context.Context) error {
 	}
 	// Handles are names, and the same after a server has come back.
 	if c.state == nil { // what is made anew later is used by its name
-		c.state, c.objects = state, objects
+		c.state, c.objects, c.saved = state, objects, saved
 	}
 	return nil
 }

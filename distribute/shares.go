@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +26,8 @@ type Shares struct {
 	alone time.Duration                     // after which members are here if there is no worker
 	last  []byte
 	ends  [][]byte
+	// purged are the places before which messages were removed, by address. Only Keep looks there.
+	purged map[int]uint64
 
 	mu      sync.Mutex // guards what follows
 	since   time.Time  // when there was a worker last, or the run began
@@ -57,7 +59,7 @@ func LeadShares(ctx context.Context, o Options, run Run, program string, become 
 		return nil, err
 	}
 	s := &Shares{Leader: l, gone: gone, since: time.Now(), members: map[uint64]*placed{},
-		alone: alonePatience}
+		alone: alonePatience, purged: map[int]uint64{}}
 	// What another leader has stored under its name may still be needed.
 	s.mail = newMail(l.connection, run.Key, "front."+l.run.ID, ToFront)
 	s.mail.news = make(chan []byte, 1<<10)
@@ -86,7 +88,7 @@ func (s *Shares) begin() error {
 		err = nil
 	}
 	if err == nil {
-		err = s.readEnds(stream)
+		s.ends, err = s.mail.Ends(s.ctx)
 	}
 	switch {
 	case err != nil:
@@ -97,27 +99,6 @@ func (s *Shares) begin() error {
 		s.say("going on with a search that another check has begun")
 	}
 	return err
-}
-
-// readEnds reads what another leader has sent of searches that have ended.
-func (s *Shares) readEnds(stream jetstream.Stream) error {
-	subject, _ := shareSubject(s.run.Key, ToEnds)
-	s.ends = nil
-	for next := uint64(1); ; {
-		m, err := stream.GetMsg(s.ctx, next, jetstream.WithGetMsgSubject(subject))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil
-		}
-		var data []byte
-		if err == nil {
-			next = m.Sequence + 1
-			data, err = s.unpack(s.ctx, m.Data)
-		}
-		if err != nil {
-			return err
-		}
-		s.ends = append(s.ends, data)
-	}
 }
 
 // listen hears of members that end.
@@ -132,46 +113,37 @@ func (s *Shares) listen() error {
 	return err
 }
 
-// clean forgets all messages, with those that were too large. There is only one check at a time
-// that leads at a server, so whatever is there is its own, or that of one that has ended.
-func (s *Shares) clean(stream jetstream.Stream) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), patience)
-	defer cancel()
-	err := stream.Purge(ctx)
-	list, fault := s.objects.List(ctx)
-	if fault != nil {
-		return err // there are none
-	}
-	for _, object := range list {
-		if strings.HasPrefix(object.Name, sharesSubject) {
-			err = errors.Join(err, s.objects.Delete(ctx, object.Name))
-		}
-	}
-	return err
-}
-
 // Last says where to go on. It is what another leader has sent last to all parts of levels; nil:
 // there was none.
 func (s *Shares) Last() []byte { return s.last }
 
-// Ends are what another leader has sent of searches that have ended.
-func (s *Shares) Ends() [][]byte { return s.ends }
+// Ends implements Post: they are what another leader has sent of searches that have ended.
+func (s *Shares) Ends(context.Context) ([][]byte, error) { return s.ends, nil }
 
 // Send implements Post. It may be called while another goroutine receives.
 func (s *Shares) Send(ctx context.Context, to int, data []byte) error {
 	return s.mail.Send(ctx, to, data)
 }
 
+// Put implements Post, and so do Get and Ends.
+func (s *Shares) Put(ctx context.Context, name string, data []byte) error {
+	return s.mail.Put(ctx, name, data)
+}
+
+// Get is that of Post.
+func (s *Shares) Get(ctx context.Context, name string) ([]byte, error) { return s.mail.Get(ctx, name) }
+
 // Receive implements Post. News of members come among the messages: they are not kept at the
 // server, since another leader begins with other members.
-func (s *Shares) Receive(ctx context.Context) ([]byte, error) {
+func (s *Shares) Receive(ctx context.Context) (data []byte, place uint64, err error) {
 	type got struct {
-		data []byte
-		err  error
+		data  []byte
+		place uint64
+		err   error
 	}
 	select {
 	case data := <-s.mail.news:
-		return data, nil
+		return data, 0, nil
 	default:
 	}
 	// What comes from the server is waited for in a way that news interrupt.
@@ -179,28 +151,45 @@ func (s *Shares) Receive(ctx context.Context) ([]byte, error) {
 	defer cancel()
 	done := make(chan got, 1)
 	go func() {
-		data, err := s.mail.Receive(waiting)
-		done <- got{data, err}
+		data, place, err := s.mail.Receive(waiting)
+		done <- got{data, place, err}
 	}()
 	select {
 	case g := <-done:
-		return g.data, g.err
+		return g.data, g.place, g.err
 	case data := <-s.mail.news:
 		cancel()
 		if g := <-done; g.err == nil {
 			// Both have come. The message waits with the news.
 			s.mail.news <- g.data
 		}
-		return data, nil
+		return data, 0, nil
 	}
 }
 
-// Start has some process become a part, as soon as there is a worker for it.
+// Start has some process become a part, as soon as there is a worker for it. Another process that
+// was the same part is not wanted any more.
 func (s *Shares) Start(m Member) {
 	s.mu.Lock()
+	for process, p := range s.members {
+		if p.Part == m.Part {
+			delete(s.members, process)
+			s.endMember(p)
+		}
+	}
+	s.waiting = slices.DeleteFunc(s.waiting, func(w Member) bool { return w.Part == m.Part })
 	s.waiting = append(s.waiting, m)
 	s.mu.Unlock()
 	s.place()
+}
+
+// endMember ends a member that is not wanted any more, wherever it is.
+func (s *Shares) endMember(p *placed) {
+	if p.worker == "" {
+		s.own.drop(p.Process)
+		return
+	}
+	s.drop(p.worker, p.Process)
 }
 
 // place finds a worker for each part that waits for one: that with the fewest members. Members stay
@@ -368,27 +357,6 @@ func (s *Shares) silent() map[string]bool {
 		used[name] = isUsed && errors.Is(err, nats.ErrNoResponders)
 	}
 	return used
-}
-
-// Forget forgets all that was sent so far. The search that it was about has ended, and another one
-// of the same run may follow. A process that becomes a part later is then told the result only.
-func (s *Shares) Forget(ctx context.Context) error {
-	return again(ctx, s.connection, "what was sent cannot be removed", func() error {
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		stream, err := s.js.Stream(ctx, sharesStream)
-		if err != nil {
-			return err
-		}
-		// What is sent in between is of the search that has ended, too.
-		for _, to := range []string{"to.>", "all", "levels", "front"} {
-			subject := sharesSubject + s.run.Key + "." + to
-			if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // Close ends the run. If it is to go on later, messages stay: a server that does not end with the

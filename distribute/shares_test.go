@@ -30,7 +30,7 @@ func (c *chain) become(ctx context.Context, _ Run, _ string, m Member, p Post) e
 	c.fails[m.Part]--
 	fails := c.fails[m.Part] >= 0
 	c.mu.Unlock()
-	data, err := p.Receive(ctx)
+	data, _, err := p.Receive(ctx)
 	if err != nil || fails {
 		return errors.Join(err, errors.New("it fails"))
 	}
@@ -79,19 +79,19 @@ func TestShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	for part := range c.parts {
-		s.Start(Member{part, uint64(part + 1)})
+		s.Start(Member{Part: part, Process: uint64(part + 1)})
 	}
 	var got []byte
 	gone := map[string]bool{}
 	for len(got) == 0 {
-		data, err := s.Receive(t.Context())
+		data, _, err := s.Receive(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if text := string(data[:min(len(data), 100)]); strings.HasPrefix(text, "gone") {
 			gone[text] = true
 			if text == "gone 1 true it fails" {
-				s.Start(Member{1, 9})
+				s.Start(Member{Part: 1, Process: 9})
 			}
 			continue
 		}
@@ -107,9 +107,9 @@ func TestShares(t *testing.T) {
 	if err := s.Send(t.Context(), 2, []byte("y")); err != nil {
 		t.Fatal(err)
 	}
-	s.Start(Member{2, 10})
+	s.Start(Member{Part: 2, Process: 10})
 	for {
-		data, err := s.Receive(t.Context())
+		data, _, err := s.Receive(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestSharesGoOn(t *testing.T) {
 			continue
 		}
 		for _, want := range large {
-			if got, err := s.Receive(t.Context()); err != nil || !bytes.Equal(got, want) {
+			if got, _, err := s.Receive(t.Context()); err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%.1q and so on, want %.1q, error %v", got, want, err)
 			}
 		}
@@ -161,10 +161,10 @@ func TestSharesAlone(t *testing.T) {
 	if err := s.Send(t.Context(), ToLevels, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	s.Start(Member{0, 1})
+	s.Start(Member{Part: 0, Process: 1})
 	// That the member has ended may be told before its message comes.
 	for range 2 {
-		data, err := s.Receive(t.Context())
+		data, _, err := s.Receive(t.Context())
 		if err == nil && strings.HasPrefix(string(data), "gone") {
 			continue
 		}
@@ -207,8 +207,96 @@ func TestSharesFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		if got, err := s.Receive(t.Context()); err != nil || !bytes.Equal(got, data) {
+		if got, _, err := s.Receive(t.Context()); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("message %d: %d bytes, error %v", i, len(got), err)
 		}
+	}
+}
+
+// TestSharesKeep: what is not needed any more goes, and nothing else. An object that is not there
+// is lost, and one whose bytes have changed is.
+func TestSharesKeep(t *testing.T) {
+	t.Parallel()
+	s := mustLeadShares(t, Options{URL: Embedded}, nil)
+	ctx := t.Context()
+	var places []uint64
+	levels := newMail(s.connection, s.run.Key, "m", ToLevels)
+	for i := range 3 {
+		for _, to := range []int{ToLevels, 0, 1} {
+			if err := s.Send(ctx, to, []byte{byte(i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		data, place, err := levels.Receive(ctx)
+		if err != nil || !bytes.Equal(data, []byte{byte(i)}) {
+			t.Fatalf("%v, error %v", data, err)
+		}
+		places = append(places, place)
+	}
+	levels.stop()
+	for _, name := range []string{"a", "b"} {
+		if err := s.Put(ctx, name, bytes.Repeat([]byte(name), 2*maxMessage)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Part 0 begins with the last message, and part 1 with the second one.
+	keep := func() error {
+		return s.Keep(ctx, places[1], []uint64{places[2], places[1]},
+			func(name string) bool { return name == "b" })
+	}
+	if err := errors.Join(keep(), keep()); err != nil {
+		t.Fatal(err)
+	}
+	for to, first := range map[int]byte{ToLevels: 1, 0: 2, 1: 1} {
+		m := newMail(s.connection, s.run.Key, "m", to)
+		if data, _, err := m.Receive(ctx); err != nil || data[0] != first {
+			t.Errorf("the first message to %d is %v, error %v", to, data, err)
+		}
+		m.stop()
+	}
+	if data, err := s.Get(ctx, "b"); err != nil || len(data) != 2*maxMessage {
+		t.Errorf("%d bytes, error %v", len(data), err)
+	}
+	if _, err := s.Get(ctx, "a"); !errors.Is(err, ErrLost) {
+		t.Errorf("what was removed: %v", err)
+	}
+}
+
+// TestSharesForget: nothing is left of a search that has ended, but for its result. Messages that
+// were too large are objects, and so are results.
+func TestSharesForget(t *testing.T) {
+	t.Parallel()
+	s := mustLeadShares(t, Options{URL: Embedded}, nil)
+	ctx := t.Context()
+	large := bytes.Repeat([]byte("x"), 2*maxMessage)
+	if err := s.Put(ctx, "b", large); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []int{0, ToEnds} {
+		if err := s.Send(ctx, to, large); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Forget(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(ctx, "b"); !errors.Is(err, ErrLost) {
+		t.Errorf("what was forgotten: %v", err)
+	}
+	if list, err := s.mail.Ends(ctx); err != nil || len(list) != 1 || !bytes.Equal(list[0], large) {
+		t.Errorf("%d results, error %v", len(list), err)
+	}
+	list, err := s.objects.List(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := 0
+	for _, o := range list {
+		if strings.HasPrefix(o.Name, sharesSubject) {
+			messages++
+		}
+	}
+	if messages != 1 {
+		t.Errorf("%d large messages are left", messages)
 	}
 }

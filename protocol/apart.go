@@ -57,17 +57,17 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	b := newBounds(limits, start)
 	defer b.teller.Close()
 	c := newSearch(m, o, b)
-	config := apart.Config{Global: c, Names: names{m, c.Table}, Parts: s.Parts, Partition: s.Partition,
-		Search: search, Batch: s.Batch, Model: (&keeper{machine: m}).description()}
+	config := s.Config(c, names{m, c.Table}, search, (&keeper{machine: m}).description())
 	// Another front may have ended it.
-	data, told, err := s.EndOf(search), shared{}, error(nil)
+	told := shared{}
+	data, err := s.EndOf(search)
 	switch {
-	case s.IsFront && data == nil:
+	case s.IsFront && data == nil && err == nil:
 		r, err := leadApart(m, config, s, b)
 		data, fault := json.Marshal(shared{r, fmt.Sprint(err)})
 		return r, errors.Join(err, fault, apart.End(s.Transport, search, data))
-	case !s.IsFront:
-		data, err = apart.Join(config, s.Transport, s.Own, s.Process)
+	case data == nil && err == nil:
+		data, err = apart.Join(config, s)
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &told)

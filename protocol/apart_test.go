@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,9 +31,17 @@ type post struct {
 	model   *Model // of the parts
 	times   int    // that each process checks it
 	options Options
-	session apart.Session
+	parts   int
+	split   apart.Partition
+	batch   int
+	always  bool // have checkpoints
+	boxes   []*box
 	busy    sync.WaitGroup
 	results []*Result
+	objects map[string][]byte
+	damages int // so many objects are damaged still
+	fronts  int // so many processes that lead are lost still
+	fetched int // so many processes have begun with a checkpoint
 }
 
 // posted is a message with its receiver.
@@ -57,18 +66,86 @@ type box struct {
 func (b *box) Send(to int, message []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.isGone || b.isOver {
-		return errLost
-	}
-	if b.left--; b.left == 0 {
-		b.isGone = true
-		b.lost++
-		data, err := session.Gone(session.Ended{Part: b.own, Process: b.number, Reason: "killed"})
-		b.put(apart.Front, data)
-		return errors.Join(errLost, err)
+	if err := b.live(); err != nil {
+		return err
 	}
 	b.put(to, message)
 	return nil
+}
+
+// live is an error if the process is lost, or is lost now. The caller holds mu.
+func (b *box) live() error {
+	if b.isGone || b.isOver {
+		return errLost
+	}
+	if b.left--; b.left != 0 {
+		return nil
+	}
+	b.isGone = true
+	if b.own == apart.Front {
+		return errLost
+	}
+	b.lost++
+	data, err := session.Gone(session.Ended{Part: b.own, Process: b.number, Reason: "killed"})
+	b.put(apart.Front, data)
+	return errors.Join(errLost, err)
+}
+
+func (b *box) Put(name string, data []byte) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.live(); err != nil {
+		return err
+	}
+	b.objects[name] = slices.Clone(data)
+	return nil
+}
+
+func (b *box) Get(name string) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.live(); err != nil {
+		return nil, err
+	}
+	data, ok := b.objects[name]
+	if !ok {
+		return nil, apart.ErrLost
+	}
+	// Only the last checkpoint has this head, so the one before is whole.
+	if strings.Contains(name, ".head.") {
+		b.fetched++
+		if b.damages > 0 {
+			b.damages--
+			if data[b.random.IntN(len(data))]++; b.random.IntN(2) == 0 {
+				delete(b.objects, name)
+			}
+		}
+	}
+	return slices.Clone(data), nil
+}
+
+// Keep removes what is not needed at once, as long as the process is not lost meanwhile.
+func (b *box) Keep(k session.Kept) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.log {
+		place, to := uint64(i+1), b.log[i].to
+		isPart := to >= 0 && to < len(k.Parts)
+		if to == apart.Levels && place < k.Levels || isPart && place < k.Parts[to].Place {
+			b.log[i].to = nobody
+		}
+		if i%8 == 7 {
+			if err := b.live(); err != nil {
+				return err
+			}
+		}
+	}
+	for name := range b.objects {
+		if !k.Has(name) {
+			delete(b.objects, name)
+		}
+	}
+	return b.live()
 }
 
 // put keeps a message, perhaps twice.
@@ -80,36 +157,41 @@ func (p *post) put(to int, message []byte) {
 	p.come.Broadcast()
 }
 
-func (b *box) Receive() ([]byte, error) {
+func (b *box) Receive() (message []byte, place uint64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for {
 		for ; b.at < len(b.log); b.at++ {
 			if to := b.log[b.at].to; to == b.own || to < apart.Front && b.own >= 0 {
 				b.at++
-				return b.log[b.at-1].data, nil
+				return b.log[b.at-1].data, uint64(b.at), nil
 			}
 		}
 		if b.isGone || b.isOver {
-			return nil, errLost
+			return nil, 0, errLost
 		}
 		b.come.Wait()
 	}
 }
 
-func (b *box) Start(part int, process uint64) error {
+func (b *box) Start(part int, process uint64, saved []byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err := b.live(); err != nil {
+		return err
+	}
 	b.started++
 	x := &box{post: b.post, own: part, left: -1, number: process}
 	if b.kills > 0 {
 		b.kills--
 		x.left = 1 + b.random.IntN(12)
 	}
+	b.end(part)
+	b.boxes = append(b.boxes, x)
 	b.busy.Go(func() {
 		o := b.options
-		o.session = &apart.Session{Transport: x, Own: part, Process: process, Parts: b.session.Parts,
-			Partition: b.session.Partition, Batch: b.session.Batch}
+		o.session = b.newSession(x)
+		o.session.Own, o.session.Process, o.session.Saved = part, process, saved
 		r, err := checkTimes(b.model, o, b.times)
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -120,10 +202,40 @@ func (b *box) Start(part int, process uint64) error {
 	return nil
 }
 
+// end ends the processes that are a part. The caller holds mu.
+func (p *post) end(part int) {
+	for _, x := range p.boxes {
+		if x.own == part {
+			x.isGone = true
+		}
+	}
+	p.come.Broadcast()
+}
+
+// newSession is for a process that begins now.
+func (p *post) newSession(x *box) *apart.Session {
+	s := &apart.Session{Transport: x, Parts: p.parts, Partition: p.split, Batch: p.batch, Always: p.always}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.log {
+		switch m.to {
+		case apart.Levels:
+			s.Last = m.data
+		case apart.Ends:
+			s.Ends = append(s.Ends, m.data)
+		}
+	}
+	return s
+}
+
 // Forget forgets all but what is to stay.
 func (b *box) Forget() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if err := b.live(); err != nil {
+		return err
+	}
+	clear(b.objects)
 	for i := range b.log {
 		// News of processes are not kept at the server, and so not forgotten either.
 		if b.log[i].to != apart.Ends && b.log[i].data[0] != session.KindGone {
@@ -146,43 +258,74 @@ func checkTimes(m *Model, o Options, times int) (r *Result, err error) {
 	return r, err
 }
 
+// chance says what happens to the processes that check a model together.
+type chance struct {
+	seed uint64
+	// kills, fronts and damages are how many parts and processes that lead are lost, and how many
+	// checkpoints are damaged.
+	kills, fronts, damages int
+	checkpoints            bool // there are some, at each level
+}
+
 // checkTogether has several parts check a model, of which some are lost on the way.
-func checkTogether(m *Model, o Options, parts int, function string, kills int, seed uint64) (*Result,
-	error) {
-	return checkAs(m, m, o, parts, function, kills, seed)
+func checkTogether(m *Model, o Options, parts int, function string, c chance) (*Result, error) {
+	r, _, err := checkAs(m, m, o, parts, function, c)
+	return r, err
 }
 
 // checkAs has the parts check one model, and the process that leads another one.
-func checkAs(m, lead *Model, o Options, parts int, function string, kills int, seed uint64) (*Result,
-	error) {
+func checkAs(m, lead *Model, o Options, parts int, function string, c chance) (*Result, *post, error) {
 	partition, err := apart.Parse(function)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p := &post{random: rand.New(rand.NewPCG(seed, 1)), twice: int(seed % 4), kills: kills, model: m,
-		times: 1 + int(seed/4%3), options: o,
-		session: apart.Session{Parts: parts, Partition: partition, Batch: 1 + int(seed%100)}}
+	p := &post{random: rand.New(rand.NewPCG(c.seed, 1)), twice: int(c.seed % 4), kills: c.kills,
+		fronts: c.fronts, damages: c.damages, model: m, times: 1 + int(c.seed/4%3), options: o, parts: parts,
+		split: partition, batch: 1 + int(c.seed%100), always: c.checkpoints, objects: map[string][]byte{}}
 	p.come = sync.NewCond(&p.mu)
-	front := &box{post: p, own: apart.Front, left: -1}
-	o.session = &apart.Session{Transport: front, IsFront: true, Parts: parts, Partition: partition}
-	r, err := checkTimes(lead, o, p.times)
+	r, err := p.lead(lead, o)
 	p.mu.Lock()
 	p.isOver = true
 	p.come.Broadcast()
 	p.mu.Unlock()
 	p.busy.Wait()
 	// A part is the same process in all searches, unless that is lost.
-	if p.started > parts+p.lost {
-		return nil, fmt.Errorf("%d processes have become %d parts, and %d were lost", p.started, parts,
-			p.lost)
+	// What is damaged may be found out by each process that leads.
+	fronts, damages := 1+c.fronts-p.fronts, c.damages-p.damages
+	if p.started > parts*fronts+p.lost+damages*fronts {
+		return nil, nil, fmt.Errorf("%d processes have become %d parts; %d were lost, and %d that lead; %d "+
+			"checkpoints were damaged", p.started, parts, p.lost, fronts-1, damages)
 	}
 	// Each part returns what the front does.
 	for _, other := range p.results {
 		if err == nil && other.String() != r.String() {
-			return nil, fmt.Errorf("a part returns %v, and the front %v", other, r)
+			return nil, nil, fmt.Errorf("a part returns %v, and the front %v", other, r)
 		}
 	}
-	return r, err
+	return r, p, err
+}
+
+// lead has a process lead, and other ones go on as often as it is lost.
+func (p *post) lead(m *Model, o Options) (*Result, error) {
+	for {
+		x := &box{post: p, own: apart.Front, left: -1}
+		o.session = p.newSession(x)
+		o.session.IsFront = true
+		if p.fronts > 0 {
+			p.fronts--
+			x.left = 1 + p.random.IntN(20)
+		}
+		r, err := checkTimes(m, o, p.times)
+		if !errors.Is(err, errLost) {
+			return r, err
+		}
+		// Its parts end, too, and others begin.
+		p.mu.Lock()
+		for part := range p.parts {
+			p.end(part)
+		}
+		p.mu.Unlock()
+	}
 }
 
 // functions are those that divide states in tests.
@@ -191,7 +334,7 @@ var functions = []string{"hash", "part", "part=0"}
 // TestApartTwin: several parts have the result of a search by one: all counts, and a run as short.
 // The run is the same whatever divides the search, and however many processes are lost.
 func TestApartTwin(t *testing.T) {
-	sent := 0
+	sent, fetched := 0, 0
 	checkSpecs(t, mostSparse, drawSpec, func(t *rapid.T, s *spec, _ *twin) {
 		m := s.model()
 		m.Properties = m.Properties[rapid.IntRange(0, len(m.Properties)).Draw(t, "properties"):]
@@ -203,14 +346,18 @@ func TestApartTwin(t *testing.T) {
 		run := ""
 		for _, parts := range []int{1, rapid.IntRange(2, 5).Draw(t, "parts")} {
 			function := rapid.SampledFrom(functions).Draw(t, "function")
-			got, err := checkTogether(m, o, parts, function, rapid.IntRange(0, 4).Draw(t, "kills"),
-				rapid.Uint64().Draw(t, "seed"))
+			got, p, err := checkAs(m, m, o, parts, function, chance{
+				seed: rapid.Uint64().Draw(t, "seed"), kills: rapid.IntRange(0, 4).Draw(t, "kills"),
+				fronts:      rapid.IntRange(0, 2).Draw(t, "fronts"),
+				damages:     rapid.IntRange(0, 1).Draw(t, "damages"),
+				checkpoints: rapid.Bool().Draw(t, "checkpoints")})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !strings.Contains(got.Shares, " 0 states were sent") {
 				sent++
 			}
+			fetched += p.fetched
 			compareApart(t, want, got)
 			if got.Violation == nil {
 				continue
@@ -221,7 +368,10 @@ func TestApartTwin(t *testing.T) {
 			run = got.Violation.Run
 		}
 	})
-	t.Logf("%d searches had states sent", sent)
+	t.Logf("%d searches had states sent; %d processes began with a checkpoint", sent, fetched)
+	if fetched == 0 {
+		t.Error("no process has begun with a checkpoint")
+	}
 }
 
 // compareApart compares all of two results but for the run.
@@ -246,13 +396,14 @@ func compareApart(t *rapid.T, want, got *Result) {
 func TestApartRefused(t *testing.T) {
 	for want, check := range map[string]func() (*Result, error){
 		"another model": func() (*Result, error) {
-			return checkAs(stairs(2), stairs(3), Options{}, 2, "hash", 0, 0)
+			r, _, err := checkAs(stairs(2), stairs(3), Options{}, 2, "hash", chance{})
+			return r, err
 		},
 		"leave out Search": func() (*Result, error) {
-			return checkTogether(stairs(2), Options{Search: DepthFirst}, 2, "hash", 0, 0)
+			return checkTogether(stairs(2), Options{Search: DepthFirst}, 2, "hash", chance{})
 		},
 		"the last one is 1": func() (*Result, error) {
-			return checkTogether(stairs(2), Options{}, 2, "part=2", 0, 0)
+			return checkTogether(stairs(2), Options{}, 2, "part=2", chance{})
 		},
 	} {
 		if r, err := check(); err == nil || !strings.Contains(err.Error(), want) {
@@ -265,7 +416,7 @@ func TestApartRefused(t *testing.T) {
 // error: the search ends after a level, and says why.
 func TestApartBound(t *testing.T) {
 	for _, function := range functions {
-		r, err := checkTogether(stairs(3), Options{States: 500}, 2, function, 0, 0)
+		r, err := checkTogether(stairs(3), Options{States: 500}, 2, function, chance{})
 		if err != nil || r.Verdict != Unknown || r.States < 500 || r.States > 1000 {
 			t.Errorf("%s: %v, error %v", function, r, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/far"
 	"github.com/tandem-mc/tandem/check/internal/members"
@@ -38,6 +39,8 @@ type Options struct {
 	// numbers of nodes.
 	Parts     int
 	Partition string
+	// Checkpoint is the least time between two checkpoints of a part; zero: there are none.
+	Checkpoint time.Duration
 	// Stdout and Stderr take what the program that leads prints.
 	Stdout, Stderr io.Writer
 }
@@ -53,6 +56,8 @@ func (o *Options) refusal() error {
 			"or give embedded; go test checks a model in one process")
 	case o.Parts < 1 || o.Parts > maxParts:
 		return fmt.Errorf("there are %d parts: give a number from 1 to %d", o.Parts, maxParts)
+	case o.Checkpoint < 0:
+		return fmt.Errorf("--checkpoint %v is less than no time: give 0 for no checkpoints", o.Checkpoint)
 	}
 	if _, _, err := session.ParsePartition(o.Partition); err != nil {
 		return fmt.Errorf("--partition %s: %w", o.Partition, err)
@@ -107,10 +112,13 @@ func Check(ctx context.Context, o Options) error {
 	}
 	o.Say("workers join with: tandem worker %s", s.URL())
 	// The process here does no part: it adds up what the others report.
-	hello := &session.Hello{Front: true, Parts: o.Parts, Partition: o.Partition, Last: s.Last(),
-		Ends: s.Ends()}
-	err = members.Run(ctx, *setup, program, hello,
-		members.Wires{Post: s, Start: s.Start, Forget: s.Forget}, o.Stdout, o.Stderr)
+	ends, err := s.Ends(ctx)
+	if err == nil {
+		hello := &session.Hello{Front: true, Parts: o.Parts, Partition: o.Partition, Last: s.Last(),
+			Ends: ends}
+		err = members.Run(ctx, *setup, program, hello,
+			members.Wires{Post: s, Start: s.Start, Keep: s.Keep, Forget: s.Forget}, o.Stdout, o.Stderr)
+	}
 	// Whoever was interrupted may begin it again, and loses little.
 	s.Close(ctx.Err() != nil)
 	return err
@@ -119,7 +127,7 @@ func Check(ctx context.Context, o Options) error {
 // build builds the program with the Go of the user: nothing of it is patched, since nodes of a
 // model are run by package protocol and not by a scheduler.
 func (o *Options) build(ctx context.Context, program string) (*members.Setup, error) {
-	s := &members.Setup{Args: o.Args, Parts: o.Parts, Partition: o.Partition}
+	s := &members.Setup{Args: o.Args, Parts: o.Parts, Partition: o.Partition, Every: o.Checkpoint}
 	args := []string{"build", "-o", program, o.Package}
 	if o.Tests != "" {
 		args = []string{"test", "-c", "-o", program, o.Package}

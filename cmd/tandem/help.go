@@ -44,8 +44,8 @@ var flagGroups = []flagGroup{
 	{"How to search", []string{"search", "seed", "pct-depth", "violations", "shrink", "self-check",
 		"isolation", "workers"}},
 	// What is divided comes before who may log in.
-	{"Other machines", []string{"distribute", "parts", "partition", "nats-creds", "nats-nkey", "nats-ca",
-		"nats-cert", "nats-key"}},
+	{"Other machines", []string{"distribute", "parts", "partition", "checkpoint", "nats-creds", "nats-nkey",
+		"nats-ca", "nats-cert", "nats-key"}},
 	// Each of these makes a search longer, but for the date.
 	{"What is explored besides schedules", []string{"faults", "early-timers", "peer-timers", "date"}},
 	{"What is watched", []string{"races", "preempt-in", "leaks"}},

@@ -74,8 +74,10 @@ func TestProtocolKills(t *testing.T) {
 		var busy sync.WaitGroup
 		busy.Go(func() { disturb(t, s, over, kills, done, whole) })
 		parts := []string{"2", "3"}[round%2]
+		// A part that is lost goes on with its last checkpoint, or begins anew.
 		args := append([]string{together, "--distribute", s.URL, "--parts", parts, "--partition",
-			[]string{"hash", "part"}[rand.IntN(2)], "--"}, models...)
+			[]string{"hash", "part"}[rand.IntN(2)], "--checkpoint", []string{"0", "1ms"}[rand.IntN(2)], "--"},
+			models...)
 		out, killed := "", true
 		for killed {
 			after := time.Duration(0)

@@ -16,6 +16,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // Environment is the variable with the path of the socket.
@@ -23,6 +24,10 @@ const Environment = "TANDEM_PROTOCOL_SESSION"
 
 // Hello says what a process is.
 type Hello struct {
+	// Saved is what a part begins with, as the front has given it to Start; nil: nothing.
+	Saved []byte
+	// Every is the least time between two checkpoints of a part; zero: there are none.
+	Every time.Duration
 	// Front: it leads the search. Else it is part Own, and Process is its number.
 	Front   bool
 	Own     int
@@ -53,7 +58,11 @@ type Op byte
 const (
 	Send   Op = iota // a message
 	Start            // another process is to become a part
-	Forget           // all messages up to here, but for those to Ends
+	Forget           // all messages up to here, but for those to Ends, and all objects
+	Keep             // messages and objects; others are not needed any more
+	// These two go over a connection of their own, and each is answered.
+	Put // an object
+	Get // an object
 )
 
 // Frame is what a process sends to the one that has started it.
@@ -61,12 +70,14 @@ type Frame struct {
 	Op      Op
 	To      int
 	Process uint64 // of Start
-	Data    []byte // of Send
+	// Data is the message of Send, what a part begins with, or a Kept. With Put and Get it begins
+	// with the name of the object, which has To bytes.
+	Data []byte
 }
 
 // KindGone is the first byte of the message that Gone makes. Other messages begin with smaller
 // ones.
-const KindGone = 6
+const KindGone = 8
 
 // Gone is the message that tells the front that a process has ended.
 func Gone(e Ended) ([]byte, error) {
@@ -111,7 +122,7 @@ func Dial(path string) (*Conn, *Hello, error) {
 			"check a model alone", err, Environment)
 	}
 	c := NewConn(conn)
-	data, err := c.Message()
+	data, _, err := c.Message()
 	h := &Hello{}
 	if err == nil {
 		err = json.Unmarshal(data, h)
@@ -126,7 +137,7 @@ func Dial(path string) (*Conn, *Hello, error) {
 func (c *Conn) Greet(h *Hello) error {
 	data, err := json.Marshal(h)
 	if err == nil {
-		err = c.WriteMessage(data)
+		err = c.WriteMessage(0, data)
 	}
 	return err
 }
@@ -134,22 +145,25 @@ func (c *Conn) Greet(h *Hello) error {
 // Close ends the connection. Whoever reads gets an error.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// WriteMessage writes what somebody else has sent to the process.
-func (c *Conn) WriteMessage(data []byte) error {
+// WriteMessage writes what somebody else has sent to the process. The place is that among all
+// messages; zero: it has none.
+func (c *Conn) WriteMessage(place uint64, data []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.out = append(binary.LittleEndian.AppendUint32(c.out[:0], uint32(len(data))), data...)
+	c.out = binary.LittleEndian.AppendUint32(c.out[:0], uint32(len(data)))
+	c.out = append(binary.LittleEndian.AppendUint64(c.out, place), data...)
 	_, err := c.conn.Write(c.out)
 	return err
 }
 
-// Message reads what somebody else has sent to the process.
-func (c *Conn) Message() ([]byte, error) {
-	var head [4]byte
+// Message reads what somebody else has sent to the process, and its place.
+func (c *Conn) Message() (data []byte, place uint64, err error) {
+	var head [4 + 8]byte
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return c.bytes(binary.LittleEndian.Uint32(head[:]))
+	data, err = c.bytes(binary.LittleEndian.Uint32(head[:]))
+	return data, binary.LittleEndian.Uint64(head[4:]), err
 }
 
 // bytes reads so many bytes.
@@ -187,7 +201,7 @@ func (c *Conn) Frame() (f Frame, err error) {
 	}
 	f.Op, f.To = Op(head[0]), int(int32(binary.LittleEndian.Uint32(head[1:])))
 	f.Process = binary.LittleEndian.Uint64(head[5:])
-	if f.Op > Forget {
+	if f.Op > Get {
 		return f, errFrame
 	}
 	f.Data, err = c.bytes(binary.LittleEndian.Uint32(head[13:]))

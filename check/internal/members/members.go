@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/tandem-mc/tandem/distribute"
 	"github.com/tandem-mc/tandem/protocol/session"
@@ -30,6 +31,8 @@ type Setup struct {
 	Dir       string
 	Parts     int
 	Partition string
+	// Every is the least time between two checkpoints of a part; zero: there are none.
+	Every time.Duration
 }
 
 // Become implements distribute.Become. The program ends by itself when the search has, whatever it
@@ -42,8 +45,13 @@ func Become(ctx context.Context, run distribute.Run, program string, m distribut
 	}
 	// What a part prints is what the one that leads prints, or says why it has ended.
 	out := &tail{}
-	hello := &session.Hello{Own: m.Part, Process: m.Process, Parts: s.Parts, Partition: s.Partition}
-	err := Run(ctx, s, program, hello, Wires{Post: p}, out, out)
+	ends, err := p.Ends(ctx)
+	if err != nil {
+		return fmt.Errorf("reading which searches have ended: %w", err)
+	}
+	hello := &session.Hello{Own: m.Part, Process: m.Process, Parts: s.Parts, Partition: s.Partition,
+		Saved: m.Saved, Every: s.Every, Ends: ends}
+	err = Run(ctx, s, program, hello, Wires{Post: p}, out, out)
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w; it has printed: %s", err, out)
 	}
@@ -54,8 +62,10 @@ func Become(ctx context.Context, run distribute.Run, program string, m distribut
 // knows which process is which part.
 type Wires struct {
 	Post distribute.Post
-	// Start and Forget are for the process that leads; nil: this one does not.
-	Start  func(distribute.Member)
+	// Start, Keep and Forget are for the process that leads; nil: this one does not.
+	Start func(distribute.Member)
+	Keep  func(ctx context.Context, levels uint64, places []uint64, isKept func(name string) bool) error
+
 	Forget func(context.Context) error
 }
 
@@ -125,14 +135,15 @@ func serve(ctx context.Context, l net.Listener, hello *session.Hello, w Wires) e
 	defer cancel()
 	var busy sync.WaitGroup
 	var failed error
+	busy.Go(func() { store(ctx, l, w.Post) })
 	busy.Go(func() {
 		for {
-			data, err := w.Post.Receive(ctx)
+			data, place, err := w.Post.Receive(ctx)
 			if err != nil {
 				failed = err
 				break
 			}
-			if conn.WriteMessage(data) != nil {
+			if conn.WriteMessage(place, data) != nil {
 				break // the program has ended
 			}
 		}
@@ -142,11 +153,32 @@ func serve(ctx context.Context, l net.Listener, hello *session.Hello, w Wires) e
 	defer stop()
 	sent := forward(ctx, conn, w)
 	cancel()
+	l.Close()
 	busy.Wait()
 	if errors.Is(failed, context.Canceled) {
 		failed = nil
 	}
 	return errors.Join(sent, failed)
+}
+
+// store stores objects for the program, until that ends. It connects once more if it has some.
+func store(ctx context.Context, l net.Listener, p distribute.Post) {
+	raw, err := l.Accept()
+	if err != nil {
+		return // the program has ended
+	}
+	conn := session.NewConn(raw)
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	conn.Serve(func(name string, data []byte) error { return p.Put(ctx, name, data) },
+		func(name string) ([]byte, error) {
+			data, err := p.Get(ctx, name)
+			if errors.Is(err, distribute.ErrLost) {
+				err = fmt.Errorf("%w (%w)", session.ErrLost, err)
+			}
+			return data, err
+		})
 }
 
 // errLead is of a part that wants what only the one that leads may. No part of this version does.
@@ -167,7 +199,9 @@ func forward(ctx context.Context, conn *session.Conn, w Wires) error {
 		case w.Start == nil:
 			err = errLead
 		case f.Op == session.Start:
-			w.Start(distribute.Member{Part: f.To, Process: f.Process})
+			w.Start(distribute.Member{Part: f.To, Process: f.Process, Saved: f.Data})
+		case f.Op == session.Keep:
+			err = keep(ctx, f.Data, w)
 		case f.Op == session.Forget:
 			err = w.Forget(ctx)
 		}
@@ -175,6 +209,19 @@ func forward(ctx context.Context, conn *session.Conn, w Wires) error {
 			return err
 		}
 	}
+}
+
+// keep has removed what is not needed any more.
+func keep(ctx context.Context, data []byte, w Wires) error {
+	var k session.Kept
+	if err := json.Unmarshal(data, &k); err != nil {
+		return fmt.Errorf("reading what is still needed: %w", err)
+	}
+	var places []uint64
+	for _, p := range k.Parts {
+		places = append(places, p.Place)
+	}
+	return w.Keep(ctx, k.Levels, places, k.Has)
 }
 
 // tail keeps the last bytes that were written. A process that has panicked says why at its end.

@@ -206,9 +206,9 @@ type script struct {
 	list [][]byte
 }
 
-func (s *script) Receive() (m []byte, err error) {
+func (s *script) Receive() (m []byte, place uint64, err error) {
 	m, s.list = s.list[0], s.list[1:]
-	return m, nil
+	return m, 0, nil
 }
 
 // TestQueue: who catches up has little of what waits in memory, and yet knows of each level whether
@@ -230,10 +230,11 @@ func TestQueue(t *testing.T) {
 			if q.bytes > 3*batches*size {
 				t.Fatalf("%d bytes wait", q.bytes)
 			}
-			k, _, err := q.next()
+			m, err := q.next()
 			if err != nil {
 				t.Fatal(err)
 			}
+			k := m.kind
 			if k == kindEnd {
 				if messages != levels*(1+batches) {
 					t.Errorf("%d messages have come", messages)
@@ -248,4 +249,56 @@ func TestQueue(t *testing.T) {
 			}
 		}
 	})
+}
+
+// starts is a Transport that notes which processes are started, and with what.
+type starts struct {
+	Transport
+	saved []string
+}
+
+func (s *starts) Start(_ int, _ uint64, saved []byte) error {
+	s.saved = append(s.saved, string(saved))
+	return nil
+}
+
+// TestDrop: in place of a checkpoint that is damaged comes the one before. If there is none, the
+// part begins from nothing, as long as all messages are there.
+func TestDrop(t *testing.T) {
+	for _, isRemoved := range []bool{false, true} {
+		s := &starts{}
+		f := &front{Config: Config{Parts: 1, Search: 3}, t: s, processes: []uint64{7},
+			isOwn: map[uint64]bool{}, saves: make([][]checkpoint, 1), places: make([]uint64, 1)}
+		for i, c := range []checkpoint{{Process: 7, Number: 0}, {Process: 7, Number: 1, Place: 5},
+			{Process: 7, Number: 1, Place: 5}, {Process: 8, Number: 2}, {Process: 7, Number: 2, Place: 9}} {
+			if f.save(c); len(f.saves[0]) > 2 {
+				t.Fatalf("%d checkpoints after %d", len(f.saves[0]), i)
+			}
+		}
+		if isRemoved {
+			f.places[0] = f.saves[0][0].Place
+		}
+		var err error
+		for i, number := range []int{2, 2, 1} {
+			last := f.processes[0]
+			if i == 1 {
+				last = 9 // was replaced before
+			}
+			err = f.drop(damaged{Process: last, Writer: 7, Number: number, Reason: "x"})
+		}
+		switch {
+		case isRemoved && (err == nil || !strings.Contains(err.Error(), "part 0 are damaged")):
+			t.Errorf("what was removed is needed: %v", err)
+		case !isRemoved && err != nil:
+			t.Error(err)
+		}
+		n := len(s.saved)
+		if n == 0 || !strings.Contains(s.saved[0], `"Number":1`) ||
+			strings.Contains(s.saved[0], `"Number":2`) {
+			t.Fatalf("processes began with %q", s.saved)
+		}
+		if (n == 2) == isRemoved || n == 2 && s.saved[1] != "" {
+			t.Errorf("in the end processes began with %q", s.saved)
+		}
+	}
 }

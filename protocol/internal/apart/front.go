@@ -1,10 +1,12 @@
 package apart
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
@@ -30,6 +32,10 @@ type Totals struct {
 	// Again are states that were expanded once more, since a process was lost; Lost is how many
 	// processes were.
 	Again, Lost int
+	// Saved are checkpoints of parts, with SavedBytes. Saving is how long they took, of all parts.
+	Saved      int
+	SavedBytes int64
+	Saving     time.Duration
 }
 
 // Outcome is what a search has come to.
@@ -63,6 +69,12 @@ type front struct {
 	level     int
 	reports   []*report // of the level, by part
 	totals    Totals
+	// saves are the last checkpoints of each part, the newest one at the end. isNew says that some
+	// were not told with a level yet.
+	saves [][]checkpoint
+	isNew bool
+	// places are those of the first messages to each part that are still there.
+	places []uint64
 }
 
 // Lead has parts search a model, and adds up. Bound is asked after each level whether the search is
@@ -74,7 +86,8 @@ func Lead(c Config, s *Session, bound func(Totals) string) (*Outcome, error) {
 	}
 	f := &front{Config: c, t: s.Transport, bound: bound, digests: newDigests(c.Names, &c.Global.System),
 		followers: map[uint64]*table.Follower{}, processes: s.processes, isOwn: map[uint64]bool{},
-		lost: make([]int, c.Parts), reports: make([]*report, c.Parts)}
+		lost: make([]int, c.Parts), reports: make([]*report, c.Parts), saves: make([][]checkpoint, c.Parts),
+		places: make([]uint64, c.Parts)}
 	f.totals.ByPart = make([]int, c.Parts)
 	if err := f.Partition.check(c.Global.Nodes); err != nil {
 		return nil, err
@@ -123,6 +136,9 @@ func (f *front) goOn(last []byte) error {
 		f.Partition, err = Parse(b.Partition)
 	}
 	f.level, f.totals = b.Level, b.Totals
+	if len(b.Saves) == f.Parts && len(b.Places) == f.Parts {
+		f.saves, f.places = b.Saves, b.Places
+	}
 	return err
 }
 
@@ -162,11 +178,17 @@ func (f *front) chosen() (Partition, error) {
 	return f.Partition.choose(changes, locals, f.Parts), nil
 }
 
-// send begins a level.
+// send begins a level. With it go the checkpoints: what they make needless is removed afterwards.
 func (f *front) send(processes []uint64, batches [][]int) error {
+	for part, list := range f.saves {
+		// Whoever begins with the older one needs all that came after it.
+		if len(list) > 1 {
+			f.places[part] = max(f.places[part], list[0].Place)
+		}
+	}
 	return f.t.Send(Levels, encode(kindGo, f.Search, begin{Level: f.level, Model: f.Model,
 		Partition: f.Partition.String(), OnlyCount: f.isLast(), Processes: processes, Batches: batches,
-		Totals: f.totals}))
+		Totals: f.totals, Saves: f.saves, Places: f.places}))
 }
 
 // isLast says whether the level is at the bound on the depth.
@@ -176,7 +198,11 @@ func (f *front) isLast() bool { return f.Global.Depth > 0 && f.level >= f.Global
 func (f *front) start(part int) error {
 	f.processes[part] = rand.Uint64()>>1 | 1
 	f.isOwn[f.processes[part]] = true
-	return f.t.Start(part, f.processes[part])
+	var saved []byte
+	if len(f.saves[part]) > 0 {
+		saved, _ = json.Marshal(savedOf{f.Search, f.saves[part]}) // numbers only
+	}
+	return f.t.Start(part, f.processes[part], saved)
 }
 
 // maxLost is how many processes of a part may end by themselves without a report in between.
@@ -185,7 +211,7 @@ const maxLost = 5
 // await handles messages until something is so. Answers go to take.
 func (f *front) await(isSo func() bool, take func(answer)) error {
 	for !isSo() {
-		message, err := f.t.Receive()
+		message, _, err := f.t.Receive()
 		if err != nil {
 			return err
 		}
@@ -193,29 +219,45 @@ func (f *front) await(isSo func() bool, take func(answer)) error {
 		if err != nil || search != f.Search && k != kindGone {
 			continue // of a search before, or of nobody
 		}
-		switch k {
-		case kindReport:
-			r := &report{}
-			if err := read(data, r); err != nil {
-				return err
-			}
-			if err := f.take(r); err != nil {
-				return err
-			}
-		case kindAnswer:
-			a := answer{}
-			if err := read(data, &a); err == nil && take != nil {
-				take(a)
-			}
-		case kindGone:
-			g := session.Ended{}
-			if err := read(data, &g); err != nil {
-				return err
-			}
-			if err := f.replace(g); err != nil {
-				return err
-			}
+		if err := f.handle(k, data, take); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// handle handles a message.
+func (f *front) handle(k kind, data []byte, take func(answer)) error {
+	switch k {
+	case kindReport:
+		r := &report{}
+		if err := read(data, r); err != nil {
+			return err
+		}
+		return f.take(r)
+	case kindAnswer:
+		a := answer{}
+		if err := read(data, &a); err == nil && take != nil {
+			take(a)
+		}
+	case kindSaved:
+		c := checkpoint{}
+		if err := read(data, &c); err != nil {
+			return err
+		}
+		f.save(c)
+	case kindDamaged:
+		d := damaged{}
+		if err := read(data, &d); err != nil {
+			return err
+		}
+		return f.drop(d)
+	case kindGone:
+		g := session.Ended{}
+		if err := read(data, &g); err != nil {
+			return err
+		}
+		return f.replace(g)
 	}
 	return nil
 }
@@ -334,7 +376,10 @@ func (f *front) endLevel() (*Outcome, error) {
 	}
 	f.level++
 	clear(f.reports)
-	return nil, f.send(processes, batches)
+	if err := f.send(processes, batches); err != nil {
+		return nil, err
+	}
+	return nil, f.keep()
 }
 
 func (f *found) compare(other *found) int {
@@ -413,9 +458,10 @@ func (o *Outcome) String() string {
 	each := func(n float64) float64 { return n / float64(max(1, o.States)) }
 	return fmt.Sprintf("%d parts by %v: the largest has %.2f times the mean; %d states were sent in %d "+
 		"messages: %.2f states and %.1f bytes for each state that was visited; receivers knew %d of them; "+
-		"%d processes were lost, and %d states were expanded again", len(o.ByPart), o.Partition,
-		each(float64(most*len(o.ByPart))), o.Sent, o.Messages, each(float64(o.Sent)),
-		each(float64(o.SentBytes)), o.Known, o.Lost, o.Again)
+		"%d processes were lost, and %d states were expanded again; %d checkpoints with %.1f bytes for each "+
+		"state took %.1f s", len(o.ByPart), o.Partition, each(float64(most*len(o.ByPart))), o.Sent,
+		o.Messages, each(float64(o.Sent)), each(float64(o.SentBytes)), o.Known, o.Lost, o.Again, o.Saved,
+		each(float64(o.SavedBytes)), o.Saving.Seconds())
 }
 
 // Progress is how far all parts are.

@@ -14,14 +14,26 @@ import (
 type Transport interface {
 	// Send sends a message to a part, or to another address. It may be kept afterwards.
 	Send(to int, message []byte) error
-	// Receive waits for the next message.
-	Receive() ([]byte, error)
+	// Receive waits for the next message. Its place is behind that of each message that was sent
+	// before it; zero if it has none.
+	Receive() (message []byte, place uint64, err error)
 	// Start has some process become a part. Only the front calls it. Whoever becomes a part has a
-	// number of its own, and gets all messages to the part from the beginning on.
-	Start(part int, process uint64) error
-	// Forget says that no message that was sent so far is needed any more, but for those to Ends.
+	// number of its own, and gets all messages to the part that are still there from the beginning
+	// on. It finds saved in its session.
+	Start(part int, process uint64, saved []byte) error
+	// Put stores an object by its name, and returns when it is stored. Get returns it; the error is
+	// ErrLost if it is not there, or not as it was.
+	Put(name string, data []byte) error
+	Get(name string) ([]byte, error)
+	// Keep says which messages and objects are still needed. Only the front calls it.
+	Keep(session.Kept) error
+	// Forget says that no message that was sent so far is needed any more, but for those to Ends,
+	// and no object.
 	Forget() error
 }
+
+// ErrLost is of an object that is not there any more, or not as it was.
+var ErrLost = session.ErrLost
 
 // Addresses that are no parts.
 const (
@@ -35,12 +47,14 @@ const (
 type kind byte
 
 const (
-	kindGo     kind = iota // front: begin a level
-	kindAsk                // front: who comes before a state?
-	kindEnd                // front: the result
-	kindBatch              // states for another part
-	kindReport             // a part has expanded a level
-	kindAnswer             // to kindAsk
+	kindGo      kind = iota // front: begin a level
+	kindAsk                 // front: who comes before a state?
+	kindEnd                 // front: the result
+	kindBatch               // states for another part
+	kindReport              // a part has expanded a level
+	kindAnswer              // to kindAsk
+	kindSaved               // a part has saved a checkpoint
+	kindDamaged             // a part cannot begin with a checkpoint
 	// A process has ended. This comes from whoever has started it.
 	kindGone = kind(session.KindGone)
 )
@@ -60,8 +74,12 @@ type begin struct {
 	// Processes are those whose batches count, by part, and Batches how many each has sent to each.
 	Processes []uint64
 	Batches   [][]int
-	// Totals are those of the front, in case that it has to go on from here.
+	// Totals are those of the front, in case that it has to go on from here, and Saves its
+	// checkpoints.
+	// Messages to a part before its place are removed then.
 	Totals Totals
+	Saves  [][]checkpoint
+	Places []uint64
 }
 
 // report is kindReport.

@@ -2,8 +2,7 @@ package apart
 
 import (
 	"errors"
-	"fmt"
-	"sync"
+	"time"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
@@ -25,6 +24,10 @@ type Config struct {
 	Search int
 	// Batch is how many bytes of states are sent together; 0: as many as fit a message.
 	Batch int
+	// Every is the least time between two checkpoints of a part; zero: there are none. Always has
+	// one at each level.
+	Every  time.Duration
+	Always bool
 }
 
 // batchBytes is less than what a message may have, since entries of the table come with it.
@@ -57,6 +60,7 @@ type part struct {
 	again    int // states of such levels
 	state    system.State
 	before   system.State
+	saver    saver
 }
 
 // origin is where batches come from.
@@ -71,54 +75,83 @@ type received struct {
 	states   []byte
 }
 
-// Join does a part until the search ends, and returns what the front has made of it.
-func Join(c Config, t Transport, own int, process uint64) (result []byte, err error) {
-	p := &part{Config: c, t: t, own: own, process: process, digests: newDigests(c.Names, &c.Global.System),
+// newPart has no states yet.
+func newPart(c Config, s *Session) *part {
+	p := &part{Config: c, t: s.Transport, own: s.Own, process: s.Process,
+		digests:   newDigests(c.Names, &c.Global.System),
 		followers: map[uint64]*table.Follower{}, batches: map[origin][]received{},
 		out: make([]batch, c.Parts), numbers: make([]int, c.Parts), entries: make([]int, c.Parts+1),
-		queue: newQueue(t, c.Search, maxWaiting)}
+		saver: saver{t: s.Transport, own: s.Own, process: s.Process, every: c.Every, always: c.Always,
+			last: time.Now(), size: pieceBytes}}
 	if p.Batch == 0 {
 		p.Batch = batchBytes
 	}
+	// Who has small batches for a test has small pieces, too.
+	p.saver.size = min(pieceBytes, 32*p.Batch)
 	for i := range p.out {
 		p.out[i].y = &p.Global.System
 	}
+	return p
+}
+
+// Join does a part until the search ends, and returns what the front has made of it. It begins with
+// the last checkpoint of the part, if there is one.
+func Join(c Config, s *Session) (result []byte, err error) {
+	p := newPart(c, s)
 	defer func() {
 		if p.share != nil {
 			p.share.Release()
 		}
 	}()
+	err = p.restore(s.Saved)
+	p.queue = newQueue(p.t, c.Search, maxWaiting)
+	if errors.Is(err, errDamaged) {
+		return nil, p.linger(err)
+	} else if err != nil {
+		if err := p.fail(err); err != nil {
+			return nil, err
+		}
+	}
 	var next *begin // which waits for batches
+	place := uint64(0)
 	for {
-		k, data, err := p.queue.next()
+		m, err := p.queue.next()
 		if err != nil {
 			return nil, err
 		}
-		switch k {
+		switch m.kind {
 		case kindEnd:
-			return data, nil
+			return m.data, nil
 		case kindAsk:
-			err = p.answer(data)
+			err = p.answer(m.data)
 		case kindBatch:
-			err = p.keep(data)
+			err = p.keep(m.data)
 		case kindGo:
 			b := &begin{}
-			if err = read(data, b); err == nil && b.Level == p.level {
-				next = b
+			// Of a message that comes twice the first one is before all of the level.
+			if err = read(m.data, b); err == nil && b.Level == p.level && next == nil {
+				next, place = b, m.place
 			}
 		}
 		if err == nil && next != nil && p.hasAll(next) {
 			err = p.expand(next)
 			next = nil
+			if err == nil && !p.isSilent && p.saver.isDue() {
+				err = p.save(place)
+			}
 		}
 		if err != nil {
-			// The front ends the search, whatever the others do.
-			p.report = report{Part: own, Process: process, Level: p.level, Error: err.Error()}
-			if err := t.Send(Front, encode(kindReport, c.Search, p.report)); err != nil {
+			if err := p.fail(err); err != nil {
 				return nil, err
 			}
 		}
 	}
+}
+
+// fail tells the front of an error. It ends the search, whatever the others do.
+func (p *part) fail(err error) error {
+	p.report = report{Part: p.own, Process: p.process, Level: p.level, Error: err.Error()}
+	return p.t.Send(Front, encode(kindReport, p.Search, p.report))
 }
 
 // keep keeps a batch until its level has ended. The entries of the table are of use in any case:
@@ -159,6 +192,9 @@ func (p *part) hasAll(b *begin) bool {
 // it is sent to. It was met here for the first time, so only the one that it belongs to can tell.
 // Levels that another process has done for this part are done silently, for the states alone.
 func (p *part) expand(b *begin) error {
+	if b.Model != p.Model {
+		return errModel
+	}
 	if p.share == nil {
 		if err := p.begin(b); err != nil {
 			return err
@@ -202,17 +238,17 @@ func (p *part) expand(b *begin) error {
 
 // begin makes the share, when the partition function is known.
 func (p *part) begin(b *begin) (err error) {
-	if b.Model != p.Model {
-		return errModel
-	}
 	if p.Partition, err = Parse(b.Partition); err != nil {
 		return err
 	}
-	p.share, err = global.NewShare(p.Global, global.ShareConfig{Digest: p.digests.state, Own: p.own,
-		ByLocals: p.Partition.Nodes, Owner: func(s *system.State) (int, error) {
-			return p.Partition.owner(p.digests, s, p.Parts)
-		}})
+	p.share, err = global.NewShare(p.Global, p.shareConfig())
 	return err
+}
+
+// shareConfig divides states by the partition function.
+func (p *part) shareConfig() global.ShareConfig {
+	return global.ShareConfig{Digest: p.digests.state, Own: p.own, ByLocals: p.Partition.Nodes,
+		Owner: func(s *system.State) (int, error) { return p.Partition.owner(p.digests, s, p.Parts) }}
 }
 
 // errOther is of processes whose handlers do different things.
@@ -346,105 +382,4 @@ func (p *part) answer(data []byte) error {
 		return err
 	}
 	return p.t.Send(Front, encode(kindAnswer, p.Search, reply))
-}
-
-// queue has the messages that have come and were not looked at yet. So a process that has to catch
-// up sees how far the others are. It gets all that was ever sent to it, faster than it expands
-// states. So what does not have room yet stays where it is, but for what says that the level after
-// the one to be expanded has begun.
-type queue struct {
-	search int
-	limit  int // of bytes
-	mu     sync.Mutex
-	change *sync.Cond
-	list   []message
-	bytes  int // in list
-	levels int // that begin in list
-	level  int // the last one that has begun
-	err    error
-}
-
-// maxWaiting is how many bytes of messages a part has in memory beside those of two levels.
-const maxWaiting = 64 << 20
-
-// message is one that was read but for what is in it.
-type message struct {
-	kind kind
-	data []byte
-}
-
-func newQueue(t Transport, search, limit int) *queue {
-	q := &queue{search: search, limit: limit, level: -1}
-	q.change = sync.NewCond(&q.mu)
-	go q.fill(t)
-	return q
-}
-
-// fill receives messages until the search has ended.
-func (q *queue) fill(t Transport) {
-	for isOver := false; !isOver; {
-		data, err := t.Receive()
-		var m message
-		search := q.search
-		if err == nil {
-			m.kind, search, m.data, err = decode(data)
-		}
-		if err == nil && search != q.search {
-			continue // of a search before
-		}
-		isOver = err != nil || m.kind == kindEnd
-		q.put(m, err)
-	}
-}
-
-// put adds a message when there is room, or an error that ends all.
-func (q *queue) put(m message, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for q.bytes > q.limit && q.levels > 1 {
-		q.change.Wait()
-	}
-	if b := (begin{}); err == nil && m.kind == kindGo && read(m.data, &b) == nil {
-		q.level = max(q.level, b.Level)
-	}
-	if err != nil {
-		q.err = fmt.Errorf("the front of the search is gone: %w", err)
-	} else {
-		q.list = append(q.list, m)
-		q.count(m, 1)
-	}
-	q.change.Broadcast()
-}
-
-// count counts a message that is in the list now, or by -1 one that is not any more.
-func (q *queue) count(m message, by int) {
-	q.bytes += by * len(m.data)
-	if m.kind == kindGo {
-		q.levels += by
-	}
-}
-
-// next waits for a message.
-func (q *queue) next() (kind, []byte, error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for len(q.list) == 0 && q.err == nil {
-		q.change.Wait()
-	}
-	if len(q.list) == 0 {
-		return 0, nil, q.err
-	}
-	m := q.list[0]
-	q.list[0] = message{}
-	q.list = q.list[1:]
-	q.count(m, -1)
-	q.change.Broadcast()
-	return m.kind, m.data, nil
-}
-
-// lastLevel is the last level that has begun somewhere.
-func (q *queue) lastLevel() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.level
 }

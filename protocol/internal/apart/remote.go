@@ -1,6 +1,7 @@
 package apart
 
 import (
+	"encoding/json"
 	"os"
 	"sync"
 
@@ -8,16 +9,34 @@ import (
 )
 
 // remote has messages go to the process that has started this one, which brings them to others.
-type remote struct{ conn *session.Conn }
+type remote struct {
+	conn  *session.Conn
+	store *session.Store
+}
 
 func (r remote) Send(to int, message []byte) error {
 	return r.conn.WriteFrame(session.Frame{Op: session.Send, To: to, Data: message})
 }
 
-func (r remote) Receive() ([]byte, error) { return r.conn.Message() }
+func (r remote) Receive() ([]byte, uint64, error) { return r.conn.Message() }
 
-func (r remote) Start(part int, process uint64) error {
-	return r.conn.WriteFrame(session.Frame{Op: session.Start, To: part, Process: process})
+func (r remote) Start(part int, process uint64, saved []byte) error {
+	return r.conn.WriteFrame(session.Frame{Op: session.Start, To: part, Process: process, Data: saved})
+}
+
+func (r remote) Put(name string, data []byte) error {
+	_, err := r.store.Do(session.Put, name, data)
+	return err
+}
+
+func (r remote) Get(name string) ([]byte, error) { return r.store.Do(session.Get, name, nil) }
+
+func (r remote) Keep(k session.Kept) error {
+	data, err := json.Marshal(k)
+	if err == nil {
+		err = r.conn.WriteFrame(session.Frame{Op: session.Keep, Data: data})
+	}
+	return err
 }
 
 func (r remote) Forget() error { return r.conn.WriteFrame(session.Frame{Op: session.Forget}) }
@@ -37,6 +56,7 @@ var Environment = sync.OnceValues(func() (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{Transport: remote{conn}, IsFront: h.Front, Own: h.Own, Process: h.Process, Parts: h.Parts,
+	return &Session{Transport: remote{conn, session.NewStore(path)}, Saved: h.Saved, Every: h.Every,
+		IsFront: h.Front, Own: h.Own, Process: h.Process, Parts: h.Parts,
 		Partition: p, Last: h.Last, Ends: h.Ends}, nil
 })

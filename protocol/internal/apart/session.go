@@ -32,9 +32,10 @@
 //
 // # What may be lost
 //
-// All that a part does follows from the messages that it gets, and these are kept until the search
-// ends. So a process that is lost is replaced by another one, which gets the same messages from the
-// beginning, and does the same. It need not send what was sent before: the front has gone on since.
+// All that a part does follows from the messages that it gets. So a process that is lost is
+// replaced by another one, which gets the same messages, and does the same. Now and then a part
+// saves a checkpoint (checkpoint.go). Another process goes on with the last one, and needs only the
+// messages behind it. It need not send what was sent before: the front has gone on since.
 // Batches carry the number of the process, and the front says whose count, so those of a process
 // that was lost in the middle of a level are no harm, and neither is a message that comes twice.
 // The front adds up, and tells its sums with each level. So another front can go on.
@@ -47,7 +48,12 @@
 // with a table that has met nothing else.
 package apart
 
-import "sync"
+import (
+	"sync"
+	"time"
+
+	"github.com/tandem-mc/tandem/protocol/internal/global"
+)
 
 // Session is what one process has to do with searches that several processes do together. It is the
 // front, or a part. All of them run the same program, and come to the same searches one after the
@@ -64,6 +70,12 @@ type Session struct {
 	// sent of searches that have ended.
 	Last []byte
 	Ends [][]byte
+	// Saved is what a part begins with (Transport.Start); nil: nothing.
+	Saved []byte
+	// Every is the least time between two checkpoints of a part; zero: there are none. Always has
+	// one at each level, for tests.
+	Every  time.Duration
+	Always bool
 	// Batch is how many bytes of states are sent together; 0: as many as fit a message.
 	Batch int
 
@@ -82,6 +94,12 @@ func (s *Session) Next() (search int) {
 	return s.searches
 }
 
+// Config is that of a search of a model.
+func (s *Session) Config(c global.Config, n Names, search int, model string) Config {
+	return Config{Global: c, Names: n, Parts: s.Parts, Partition: s.Partition, Search: search,
+		Batch: s.Batch, Every: s.Every, Always: s.Always, Model: model}
+}
+
 // lastOf is Last, if it is of a search.
 func (s *Session) lastOf(search int) []byte {
 	if _, n, _, err := decode(s.Last); err == nil && n == search {
@@ -90,12 +108,16 @@ func (s *Session) lastOf(search int) []byte {
 	return nil
 }
 
-// EndOf is the result of a search that another front has ended; nil: there is none.
-func (s *Session) EndOf(search int) []byte {
+// EndOf is the result of a search that another front has ended; nil: there is none. That one may
+// have been lost before it forgot what was sent of the search, so this one does.
+func (s *Session) EndOf(search int) (result []byte, err error) {
 	for _, m := range s.Ends {
 		if k, n, data, err := decode(m); err == nil && k == kindEnd && n == search {
-			return data
+			result = data
 		}
 	}
-	return nil
+	if result != nil && s.IsFront && s.lastOf(search) != nil {
+		err = s.Transport.Forget()
+	}
+	return result, err
 }

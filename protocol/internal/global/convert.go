@@ -158,6 +158,7 @@ func (c *conversion) take(at, parent space.Ref) (now space.Ref, err error) {
 type ofWords interface {
 	form
 	shapeOf() *vector.Shape
+	width() int // in words
 	Reserve(states int)
 	Release()
 	// read reads states of a shard, from a place on.

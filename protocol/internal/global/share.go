@@ -39,6 +39,11 @@ type Share struct {
 	scratch            []byte
 	found              *Found
 	hasBegun           bool
+	// counts are how many states there were at the end of each level. Of all states, so many were
+	// written, up to a place in the arena.
+	counts  []int
+	written int
+	place   uint64
 }
 
 // ShareConfig says which states are whose.
@@ -102,8 +107,17 @@ func (f *Found) Compare(other *Found) int {
 
 // NewShare begins with the own states among those in which a run may begin.
 func NewShare(c Config, s ShareConfig) (*Share, error) {
+	h, err := newShare(c, s, 0)
+	if err != nil {
+		return nil, err
+	}
+	return h, h.handOn(nil)
+}
+
+// newShare has the states in which a run may begin. Log is that of the bits of a counter.
+func newShare(c Config, s ShareConfig, log uint) (*Share, error) {
 	c.Workers = 1
-	h := &Share{search: &search{Config: &c}, config: s}
+	h := &Share{search: &search{Config: &c, log: log}, config: s}
 	w, err := h.begin(nil)
 	for isNarrow(err) {
 		w, err = h.begin(err)
@@ -113,7 +127,7 @@ func NewShare(c Config, s ShareConfig) (*Share, error) {
 	}
 	h.setWorker(w)
 	h.levelStart, h.levelEnd = []uint64{0}, []uint64{0}
-	return h, h.handOn(nil)
+	return h, nil
 }
 
 // FailsAtStart searches no further than the start. The result is nil if nothing is violated there.
@@ -147,6 +161,9 @@ func (h *Share) Begin() int {
 	}
 	h.hasBegun = true
 	h.levelStart[0], h.levelEnd[0] = h.levelEnd[0], h.form.End(0)
+	// Numbers of states stay the same in another form, which places do not.
+	all, _ := h.form.Size()
+	h.counts = append(h.counts, all)
 	h.level, h.next = h.next, h.level[:0]
 	h.packed, h.nextPacked = h.nextPacked, h.packed[:0]
 	h.found, h.lastPacked = nil, 0
@@ -304,6 +321,7 @@ func (h *Share) widen(reason error) error {
 	}
 	if c.places != nil {
 		h.level, h.next = moved(c, h.level), moved(c, h.next)
+		h.place = h.placeOfState(h.written)
 	}
 	c.release()
 	h.setWorker(h.newWorker(0))

@@ -90,6 +90,11 @@ func (f *vectorForm[V]) each(shard int, from, end uint64) iter.Seq[space.Ref] {
 
 func (f *vectorForm[V]) shapeOf() *vector.Shape { return &f.layout.Shape }
 
+func (f *vectorForm[V]) width() int {
+	var v V
+	return len(v)
+}
+
 func (f *vectorForm[V]) read(list []visited, shard int, from uint64) {
 	states := f.Range(shard, from, from+uint64(len(list)))
 	for i := range list {

@@ -1,6 +1,9 @@
 package table
 
-import "slices"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Several processes search one model, and each has a table of its own, with its own numbers. What
 // one of them sends has its numbers, so others have to know what these stand for. Images would not
@@ -172,4 +175,47 @@ func (f *Follower) Message(there Message) (here Message, ok bool) {
 	}
 	here = f.messages[there]
 	return here - 1, here > 0
+}
+
+// Append writes what the follower knows. The numbers here are those of its table.
+func (f *Follower) Append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(f.entries))
+	for _, list := range f.locals {
+		dst = appendNumbers(dst, list)
+	}
+	return appendNumbers(dst, f.messages)
+}
+
+// appendNumbers writes a list of numbers, after how many there are.
+func appendNumbers[T ~uint32](dst []byte, list []T) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(list)))
+	for _, n := range list {
+		dst = binary.AppendUvarint(dst, uint64(n))
+	}
+	return dst
+}
+
+// ReadFollower reads what Append has written, and returns what is behind it. The table has all that
+// it had then.
+func (t *Table) ReadFollower(data []byte) (f *Follower, rest []byte, err error) {
+	r := &keptReader{in: data}
+	// The numbers may be anybody's: they are places in lists of the table.
+	f = t.NewFollower()
+	f.entries = r.number(maxNumber)
+	for node := range f.locals {
+		f.locals[node] = readNumbers[Local](r, len(t.locals[node]))
+	}
+	f.messages = readNumbers[Message](r, len(t.messages))
+	if r.isWrong {
+		return nil, nil, ErrKept
+	}
+	return f, r.in, nil
+}
+
+// readNumbers reads a list of numbers. Each is zero, or one more than that of something known.
+func readNumbers[T ~uint32](r *keptReader, known int) (list []T) {
+	for range r.number(len(r.in) + 1) {
+		list = append(list, T(r.number(known+1)))
+	}
+	return list
 }

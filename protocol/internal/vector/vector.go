@@ -93,15 +93,27 @@ func NewLayout[V space.Vector](c *system.System, log uint) *Layout[V] {
 	}
 	// The last try may have failed.
 	l.place(widths, log)
-	for m := range l.messages {
-		add(l.counter(m), &l.counters, 1)
-	}
+	l.countMessages()
 	return l
 }
 
+// countMessages notes where the counters are.
+func (l *Layout[V]) countMessages() {
+	for m := range l.messages {
+		add(l.counter(m), &l.counters, 1)
+	}
+}
+
 // place gives each part its bits, and the rest to the messages. It is false if there is no room.
-func (l *Layout[V]) place(widths []int, log uint) bool {
-	l.Shape = Shape{log: log, Locals: make([]Field, len(widths))}
+func (l *Layout[V]) place(widths []int, log uint) (fits bool) {
+	l.Shape, fits = NewShape(l.system, len(l.counters), log, widths)
+	return fits
+}
+
+// NewShape is that of vectors of so many words, in which local states have so many bits by node. It
+// is false if there is no room.
+func NewShape(y *system.System, words int, log uint, widths []int) (s Shape, fits bool) {
+	s = Shape{log: log, Locals: make([]Field, len(widths))}
 	at := 0
 	next := func(width int) Field {
 		if at%64+width > 64 {
@@ -112,18 +124,63 @@ func (l *Layout[V]) place(widths []int, log uint) bool {
 		return f
 	}
 	for node, width := range widths {
-		l.Locals[node] = next(width)
+		s.Locals[node] = next(width)
 	}
-	bounds := l.system.Faults
+	bounds := y.Faults
 	for i, n := range [faults]int{bounds.Drops, bounds.Duplicates, bounds.Crashes} {
 		if n > 0 {
-			l.Left[i] = next(bits.Len(uint(n)))
+			s.Left[i] = next(bits.Len(uint(n)))
 		}
 	}
 	width := 1 << log
-	l.base = (at + width - 1) &^ (width - 1)
-	l.messages = (64*len(l.counters) - l.base) >> log
-	return l.base <= 64*len(l.counters)
+	s.base = (at + width - 1) &^ (width - 1)
+	s.messages = (64*words - s.base) >> log
+	return s, s.base <= 64*words
+}
+
+// Widths are the bits of the local states, by node, and Log those of a counter, to base 2. NewShape
+// makes the same shape of them.
+func (s *Shape) Widths() (widths []int) {
+	for _, f := range s.Locals {
+		widths = append(widths, bits.Len64(f.most))
+	}
+	return widths
+}
+
+// Log is that of the bits of a counter.
+func (s *Shape) Log() uint { return s.log }
+
+// Equal says whether vectors of both shapes mean the same.
+func (s *Shape) Equal(other *Shape) bool {
+	return s.base == other.base && s.log == other.log && s.messages == other.messages &&
+		s.Left == other.Left && slices.Equal(s.Locals, other.Locals)
+}
+
+// Widest is a layout for vectors of a shape, of whatever width.
+func (s *Shape) Widest(y *system.System) *Layout[space.Widest] {
+	// Places are words and bits, so a vector of fewer words is one of four whose last are zero.
+	l := &Layout[space.Widest]{Shape: *s, system: y}
+	l.countMessages()
+	return l
+}
+
+// IsWithin says whether a vector has no local state and no message but those that are known, of
+// which there are so many.
+func (s *Shape) IsWithin(locals []int, messages int, v *space.Widest) bool {
+	// Whoever reads vectors looks up what their numbers stand for.
+	for node, f := range s.Locals {
+		if Get(f, v) >= uint64(locals[node]) {
+			return false
+		}
+	}
+	// All bits behind the last counter that may be there are zero.
+	end := s.base + min(messages, s.messages)<<s.log
+	for word := end / 64; word < len(v); word++ {
+		if v[word]>>(max(end-64*word, 0)) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // counter is the place of a message's counter.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -66,6 +67,9 @@ Exit codes: 0 the test passes, 1 it fails, 3 error.`,
 	f.IntVar(&o.Parts, "parts", 2, "divide the search into `n` parts, each of which is a process")
 	f.StringVar(&o.Partition, "partition", "part", "divide states by this `function`: hash of all of a "+
 		"state, part of it (the nodes that change least), or part=N,... for nodes by their numbers")
+	// To save takes a twentieth of the time, however short this one is. Short ones are for tests.
+	f.DurationVar(&o.Checkpoint, "checkpoint", 10*time.Second, "have each part save its states at the "+
+		"server, at most once in this `time`; 0: never")
 	// Shells offer the functions that have a name alone.
 	functions := cobra.FixedCompletions([]string{"hash", "part"}, cobra.ShellCompDirectiveNoFileComp)
 	if err := c.RegisterFlagCompletionFunc("partition", functions); err != nil {
