@@ -15,6 +15,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/crew"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/check/internal/nodes/portfolio"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/configs"
@@ -72,7 +73,7 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	began := time.Now().Add(-before)
 	var found *nodes.Result
 	err = peers.during(timed, r, &config, listener, func() (err error) {
-		found, err = nodes.Run(timed, config)
+		found, err = portfolio.Run(timed, config)
 		return err
 	})
 	if saver != nil && saver.Run.State() != nil && err != nil {
@@ -179,16 +180,13 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		Violations: r.Violations, Shrink: r.Shrink, Leaks: c.Leaks, Directory: from,
 		Partitions: c.Links(), Agree: c.Agree, Crews: usefulWorkers(c), Slow: c.Slow,
 		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
-	asked := pick.Asked{Delays: c.Bounds.Delays, Slow: c.Slow > 0}
+	asked := pick.Asked{Delays: c.Bounds.Delays, Slow: c.Slow > 0, Peers: c.Group != nil,
+		Choices: c.Group != nil && c.Group.Behaviours() > 1}
 	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {
 		return config, clean, err
 	}
 	config.Crashes, config.CrashLimit = c.Crashing(), c.CrashLimit
 	config.Datagrams, config.DatagramLimit = datagram.Faults(&config.Worker.Environment)
-	if c.Group != nil && config.Walks == nil && c.Group.Behaviours() > 1 {
-		return config, clean, errors.New("peers with choices beside nodes are only run at random: add " +
-			"--search random, or leave choices out")
-	}
 	// It is the date of all nodes, which have one clock.
 	config.Worker.Environment.Start = c.Date.Unix()
 	// Nodes often have one package, with other arguments. A pattern has to match one of them.
@@ -262,7 +260,7 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 	run.Assumptions.Preemptible = slices.Compact(run.Assumptions.Preemptible)
 	switch found.Verdict {
 	case model.Violated:
-		if run.Reason != "" && c.Walks == nil { // one that was made at random is possible
+		if run.Reason != "" && (c.Walks == nil || c.Walks.Beside) { // one at random is possible
 			run.Details = append(run.Details, run.Reason+": see whether this order is possible")
 		}
 		run.Reason = "a violation was found"

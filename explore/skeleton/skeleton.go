@@ -255,6 +255,17 @@ func (s *System) Skeletons() []Skeleton {
 	return list
 }
 
+// With is the first skeleton in which the component of an item does what the item explores; nil: it
+// is not asked for.
+func (s *System) With(item Item) Global {
+	for _, f := range s.found {
+		if f.items[item.Component] == item.Key {
+			return f.skeleton
+		}
+	}
+	return nil
+}
+
 // Counts says how much was explored, and what it stands for.
 type Counts struct {
 	Skeletons int // that executions have

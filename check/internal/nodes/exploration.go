@@ -213,11 +213,11 @@ func (x *explorer) part(crew []*sut.Worker, item skeleton.Item) *part {
 // order in which there would be one crew. Those after one that is enough do not count, nor do their
 // executions.
 func (x *explorer) take(p *part) error {
-	limit := x.config.Executions
-	if x.runs += p.runs - p.before; limit > 0 && x.runs > limit {
+	limit := x.config.Executions - x.others
+	if x.runs += p.runs - p.before; x.config.Executions > 0 && x.runs > limit {
 		// It did not know how many executions others of its batch would take.
 		x.runs = limit
-		p.unknown, p.err = overLimit(limit), errEnough
+		p.unknown, p.err = x.config.OverLimit(), errEnough
 	}
 	maps.Copy(x.net.Data, p.net.Data)
 	maps.Copy(x.net.Nobody, p.net.Nobody)
@@ -225,11 +225,7 @@ func (x *explorer) take(p *part) error {
 	if x.never = cmp.Or(x.never, p.never); x.unknown == "" || p.err != nil { // why it ends counts
 		x.unknown = cmp.Or(p.unknown, x.unknown)
 	}
-	for _, o := range p.explorer.result.Outcomes {
-		if !slices.Contains(x.result.Outcomes, o) {
-			x.result.Outcomes = append(x.result.Outcomes, o)
-		}
-	}
+	x.result.Comes(p.explorer.result.Outcomes...)
 	for _, f := range p.found {
 		if !x.known[f.key] { // another item may have found it meanwhile
 			x.known[f.key] = true
@@ -278,12 +274,7 @@ func (x *explorer) judge(item skeleton.Item, n *environment, log *sut.Log, outco
 		x.stuck[item.Key] = append(x.stuck[item.Key], f)
 		return
 	}
-	for _, s := range x.system.Skeletons() {
-		if s.Items[item.Component] == item.Key {
-			f.global = s.Global
-			break
-		}
-	}
+	f.global = x.system.With(item)
 	x.found = append(x.found, f)
 }
 
@@ -299,7 +290,7 @@ func (x *explorer) agree(item string) {
 		if f.key = wrong; f.global != nil && !x.known[wrong] {
 			x.known[wrong] = true
 			x.found = append(x.found, f)
-			x.result.Outcomes = append(x.result.Outcomes, f.outcome.String())
+			x.result.Comes(f.outcome.String())
 		}
 	}
 }

@@ -57,6 +57,7 @@ type explorer struct {
 	unwatch []func() bool // of the context, by worker
 	ways    ways.Ways
 	runs    int
+	others  int // executions elsewhere, which count for the bound (Config.Between)
 	stage   stage
 	told    []*Violation // of earlier stages
 	result  Result
@@ -141,7 +142,12 @@ func (x *explorer) exploreAll() error {
 			}
 			crews = append(crews, x.workers[len(crews)*len(x.config.Nodes):])
 		}
-		x.save(x.mark(), false)
+		err := x.between()
+		if x.save(x.mark(), err != nil); errors.Is(err, errEnough) {
+			return nil
+		} else if err != nil {
+			return err
+		}
 		list := batch.Do(len(crews), len(work), func(crew, job int) (*part, bool) {
 			p := x.part(crews[crew], work[job])
 			return p, p.err != nil
@@ -163,6 +169,19 @@ func (x *explorer) exploreAll() error {
 		}
 	}
 	return nil
+}
+
+// between has others do what is done between two batches, such as executions at random.
+func (x *explorer) between() (err error) {
+	enough := false
+	if x.config.Between != nil {
+		x.others, enough, err = x.config.Between(x.runs)
+	}
+	if enough {
+		x.unknown = "enough was found at random"
+		return errEnough
+	}
+	return err
 }
 
 // start starts one worker more for each node. Each is told what the program takes, and asks before
@@ -266,19 +285,14 @@ func (x *explorer) runNext(n *environment, s sut.Schedule) (*sut.Log, error) {
 	return x.run(n.node, s, n)
 }
 
-// overLimit is why a verdict is unknown after so many executions.
-func overLimit(n int) string {
-	return fmt.Sprintf("the limit of %d executions of nodes was reached", n)
-}
-
 // run runs one execution of a node. It notes what keeps the verdict from being that it holds, and
 // what the end of the node does to its connections.
 func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, error) {
 	if err := x.interrupted(); err != nil {
 		return nil, err
 	}
-	if x.config.Executions > 0 && x.runs >= x.config.Executions {
-		x.unknown = overLimit(x.config.Executions)
+	if x.config.Executions > 0 && x.runs+x.others >= x.config.Executions {
+		x.unknown = x.config.OverLimit()
 		return nil, errEnough
 	}
 	x.runs++
@@ -423,7 +437,7 @@ func (x *explorer) explore(item skeleton.Item) (reported, error) {
 	} else {
 		e.found.Idle = e.notice.Idle(item.Arrivals)
 	}
-	x.result.Outcomes = append(x.result.Outcomes, e.found.Outcomes...)
+	x.result.Comes(e.found.Outcomes...)
 	if x.enough() {
 		return reported{}, errEnough
 	}

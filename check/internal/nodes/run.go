@@ -33,22 +33,19 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		return nil, x.never
 	}
 	r.Counts, r.Runs, r.Traces = x.stage.Counts, x.runs, x.stage.Traces
-	r.Notes = append(network.StraysOf(x.net.Nobody), x.notes...)
+	r.Note(append(network.StraysOf(x.net.Nobody), x.notes...)...)
 	for _, n := range c.Nodes {
-		if note := naming.WithNodes(n.Program); note != "" && !slices.Contains(r.Notes, note) {
-			r.Notes = append(r.Notes, note)
-		}
+		r.Note(naming.WithNodes(n.Program))
 	}
 	switch {
 	case len(r.Violations) > 0:
 		r.Verdict = model.Violated
 	case x.unknown == "":
 		r.Verdict = model.Holds
-	case c.Walks == nil:
-		r.Notes = append(r.Notes, "executions at random may show a violation sooner: --search random")
+	case c.Walks == nil && c.Between == nil:
+		r.Note("executions at random may show a violation sooner: --search random")
 	}
 	r.Reason = x.unknown
 	slices.Sort(r.Outcomes)
-	r.Outcomes = slices.Compact(r.Outcomes)
 	return r, nil
 }

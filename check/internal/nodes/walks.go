@@ -71,8 +71,8 @@ func (x *walks) explore() error {
 		err := x.interrupted()
 		jobs := int(batch.End(x.Walks) - x.Walks)
 		if n := x.config.Executions; err == nil && n > 0 {
-			if jobs = min(jobs, (n-x.runs)/len(x.config.Nodes)); jobs <= 0 {
-				x.unknown = overLimit(n)
+			if jobs = min(jobs, (n-x.runs)/x.config.MostRuns()); jobs <= 0 {
+				x.unknown = x.config.OverLimit()
 				err = errEnough
 			}
 		}
@@ -352,9 +352,7 @@ func (x *walks) judges(t *taken, g skeleton.Global, o model.Outcome) bool {
 	if o.Stuck() && (!t.rests || !t.net.IsWhole(g)) {
 		return false
 	}
-	if !slices.Contains(x.result.Outcomes, o.String()) {
-		x.result.Outcomes = append(x.result.Outcomes, o.String())
-	}
+	x.result.Comes(o.String())
 	return o.Violation()
 }
 

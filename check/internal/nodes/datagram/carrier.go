@@ -24,7 +24,7 @@ type notExplored struct{ what string }
 
 // Error implements error.
 func (n notExplored) Error() string {
-	return n.what + ", which is only explored at random: use --search random"
+	return n.what + ", which is only explored at random"
 }
 
 // Recorded has the same become of datagrams as in an execution that was recorded.

@@ -2,6 +2,8 @@
 package found
 
 import (
+	"slices"
+
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
@@ -20,6 +22,22 @@ type Result struct {
 	// Traces are, of each skeleton that executions have, how many executions there are of each node
 	// in it.
 	Traces [][]int
+}
+
+// Comes adds outcomes that nodes can have, if they are not known.
+func (r *Result) Comes(outcomes ...string) { r.Outcomes = add(r.Outcomes, outcomes) }
+
+// Note adds notes, if they say anything and are not there.
+func (r *Result) Note(notes ...string) { r.Notes = add(r.Notes, notes) }
+
+// add adds what is not empty, each once.
+func add(list, more []string) []string {
+	for _, s := range more {
+		if s != "" && !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // Violation is the first violation; nil: there is none.

@@ -72,6 +72,10 @@ type Config struct {
 	// Shrink is how many executions may be spent on making a violation simpler before it is shown;
 	// 0: none.
 	Shrink int
+	// Between is called between two batches of an exploration, with its executions so far. It returns
+	// how many there were elsewhere, which count for the bound, and whether enough was found there,
+	// which ends the exploration. nil: nobody is called.
+	Between func(runs int) (elsewhere int, enough bool, err error)
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 	// Peers are real peers that nodes can connect to; nil: there are none.
@@ -114,6 +118,14 @@ func (c *Config) Options(node int, p *places.Places) sut.Options {
 	p.Describe(&o.Environment, node)
 	return o
 }
+
+// OverLimit is why a verdict is unknown after as many executions as there may be.
+func (c *Config) OverLimit() string {
+	return fmt.Sprintf("the limit of %d executions of nodes was reached", c.Executions)
+}
+
+// MostRuns is how many executions of single nodes a walk has at most.
+func (c *Config) MostRuns() int { return len(c.Nodes) + len(c.Crashes)*c.CrashLimit }
 
 // Limits are the faults of datagrams.
 func (c *Config) Limits() datagram.Limits {

@@ -18,6 +18,8 @@ type Walks struct {
 	// Picks are the ways in which goroutines of a node are picked, one of which a node has in a
 	// walk.
 	Picks []Pick
+	// Beside says that they are made in turns with an exploration (package portfolio).
+	Beside bool
 }
 
 // Pick is a way to pick goroutines at random.
@@ -55,16 +57,23 @@ func (w *Walks) Schedule(random *rand.Rand, length int) sut.Schedule {
 	return s
 }
 
-// Asked is what a check asks for that explorations do, or walks, and not both.
+// Asked is what a check asks for that decides whether there are walks, an exploration, or both.
 type Asked struct {
-	Delays *int // a bound
-	Slow   bool // slow connections, which only walks have
+	Delays  *int // a bound, which only explorations have
+	Slow    bool // slow connections, which only walks have
+	Peers   bool // real peers beside the nodes
+	Choices bool // and they have choices: then only walks have them
 }
 
-// Of are those that a search asks for, by its name; nil: it asks for none.
+// anyhow picks in all ways.
+var anyhow = []Pick{Uniformly, ByPriority, ByOperation}
+
+// Of are the walks that a search asks for, by its name; nil: it asks for none. Where nothing is said
+// there are walks beside an exploration, as far as that is possible: with a bound on delays there
+// are none, and with real peers both would need these.
 func Of(search string, seed uint64, asked Asked) (*Walks, error) {
-	picks, isRandom := map[string][]Pick{"random": {Uniformly, ByPriority, ByOperation}, "pct": {ByPriority},
-		"pos": {ByOperation}}[search]
+	picks, isRandom := map[string][]Pick{"random": anyhow, "pct": {ByPriority}, "pos": {ByOperation}}[search]
+	notExplored := asked.notExplored()
 	switch {
 	case isRandom && asked.Delays != nil:
 		return nil, errors.New("delays are not counted in executions at random: leave out the bound on " +
@@ -72,11 +81,23 @@ func Of(search string, seed uint64, asked Asked) (*Walks, error) {
 	case isRandom:
 		return &Walks{Seed: seed, Picks: picks}, nil
 	case search != "" && search != "auto" && search != "dpor":
-		return nil, fmt.Errorf("--search %s cannot be used together with nodes: choose auto, random, pct "+
-			"or pos", search)
-	case asked.Slow:
-		return nil, errors.New("slow connections are only explored at random: add --search random, or " +
-			"leave slow out of faults")
+		return nil, fmt.Errorf("--search %s cannot be used together with nodes: choose auto, dpor, random, "+
+			"pct or pos", search)
+	case search == "auto" && asked.Delays == nil && (notExplored != nil || !asked.Peers):
+		return &Walks{Seed: seed, Picks: anyhow, Beside: notExplored == nil}, nil
 	}
-	return nil, nil
+	return nil, notExplored
+}
+
+// notExplored says what there is that explorations do not have; nil: nothing.
+func (a Asked) notExplored() error {
+	switch {
+	case a.Slow:
+		return errors.New("slow connections are only explored at random: add --search random, or " +
+			"leave slow out of faults")
+	case a.Choices:
+		return errors.New("peers with choices beside nodes are only run at random: add --search random, " +
+			"or leave choices out")
+	}
+	return nil
 }

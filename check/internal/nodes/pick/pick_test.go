@@ -9,28 +9,39 @@ import (
 // TestOf: a search is one of explorations or of walks, and what the other kind does is refused.
 func TestOf(t *testing.T) {
 	none, bound, slow := Asked{}, Asked{Delays: new(1)}, Asked{Slow: true}
+	peers, choices := Asked{Peers: true}, Asked{Peers: true, Choices: true}
+	all := []Pick{Uniformly, ByPriority, ByOperation}
 	for _, c := range []struct {
 		search string
 		asked  Asked
 		picks  []Pick
+		beside bool
 		wrong  string
 	}{
-		{"auto", none, nil, ""},
-		{"", bound, nil, ""},
-		{"dpor", slow, nil, "slow connections are only explored at random"},
-		{"random", none, []Pick{Uniformly, ByPriority, ByOperation}, ""},
-		{"pct", slow, []Pick{ByPriority}, ""},
-		{"pos", none, []Pick{ByOperation}, ""},
-		{"pos", bound, nil, "delays are not counted in executions at random"},
-		{"surw", none, nil, "--search surw cannot be used together with nodes"},
-		{"surw", bound, nil, "--search surw cannot be used together with nodes"},
+		{"auto", none, all, true, ""},
+		{"auto", bound, nil, false, ""},
+		{"auto", peers, nil, false, ""},
+		{"auto", slow, all, false, ""},
+		{"auto", choices, all, false, ""},
+		{"auto", Asked{Slow: true, Delays: new(1)}, nil, false, "slow connections are only"},
+		{"", none, nil, false, ""},
+		{"", bound, nil, false, ""},
+		{"dpor", none, nil, false, ""},
+		{"dpor", choices, nil, false, "peers with choices beside nodes are only run at random"},
+		{"dpor", slow, nil, false, "slow connections are only explored at random"},
+		{"random", none, all, false, ""},
+		{"pct", slow, []Pick{ByPriority}, false, ""},
+		{"pos", none, []Pick{ByOperation}, false, ""},
+		{"pos", bound, nil, false, "delays are not counted in executions at random"},
+		{"surw", none, nil, false, "--search surw cannot be used together with nodes"},
+		{"surw", bound, nil, false, "--search surw cannot be used together with nodes"},
 	} {
 		w, err := Of(c.search, 7, c.asked)
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s: error %v, want %q", c.search, err, c.wrong)
 		}
-		if (w == nil) != (c.picks == nil) || w != nil && (!slices.Equal(w.Picks, c.picks) || w.Seed != 7) {
-			t.Errorf("%s: %+v, want %v", c.search, w, c.picks)
+		if (w == nil) != (c.picks == nil) || w != nil && (!slices.Equal(w.Picks, c.picks) || w.Beside != c.beside || w.Seed != 7) {
+			t.Errorf("%s, %+v: %+v, want %v", c.search, c.asked, w, c.picks)
 		}
 	}
 }

@@ -16,9 +16,9 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	replica, err := net.Dial("tcp", "127.0.0.1:7701")
-	if err != nil {
-		panic(err)
+	var replica net.Conn
+	for replica == nil { // the network may be parted for longer than a connect waits
+		replica, _ = net.Dial("tcp", "127.0.0.1:7701")
 	}
 	conn, err := l.Accept()
 	if err != nil {

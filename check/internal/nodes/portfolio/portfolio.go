@@ -1,0 +1,189 @@
+// Package portfolio explores several programs, and makes executions of all of them at random in
+// between. So violations are found early, and the exploration still covers everything in the end.
+//
+// An exploration takes one skeleton after the other, and those near the beginning first. A
+// violation that needs much to happen comes late. Executions at random come to the end of what the
+// nodes do at once. They find nothing else, so whether the nodes hold is up to the exploration.
+//
+// The exploration begins. When it has made 32 executions of nodes, 64, 128 and so on, executions at
+// random follow until there are half as many. So a small system is explored without any, and a
+// large one takes half as long again at most. What the exploration cannot have, or not within its
+// bounds, is left to chance: they go on until the bound.
+package portfolio
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes"
+	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/textutil"
+)
+
+// first is how many executions the exploration makes before any at random.
+const first = 32
+
+// Run checks nodes as nodes.Run does, and with walks beside an exploration if that is what Walks
+// says. Walks depend on no exploration. So the same nodes with the same bounds and seed do the same
+// things in the same order.
+func Run(ctx context.Context, c nodes.Config) (*nodes.Result, error) {
+	if c.Walks == nil || !c.Walks.Beside {
+		return nodes.Run(ctx, c)
+	}
+	p := &portfolio{ctx: ctx, walking: c, save: c.Save, kept: kept{Next: first}}
+	if c.Resume != nil {
+		if err := p.resume(c.Resume); err != nil {
+			return nil, err
+		}
+	}
+	c.Walks, c.Resume, c.Save, c.Between = nil, p.Explored, p.keep, p.between
+	r, err := nodes.Run(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if r.Verdict == model.Unknown {
+		if err := p.rest(r.Runs); err != nil {
+			return nil, err
+		}
+	}
+	p.join(r)
+	return r, nil
+}
+
+// portfolio is one check.
+type portfolio struct {
+	ctx     context.Context
+	walking nodes.Config  // of the walks
+	random  *nodes.Result // what the walks have come to; nil: there were none
+	save    func(encode func() ([]byte, error), last bool)
+	kept
+}
+
+// kept is what is known between two batches of the exploration, as it is saved.
+type kept struct {
+	Explored []byte // the exploration
+	Walks    []byte // where they go on; nil: they begin
+	Runs     int    // executions of nodes in walks
+	Next     int    // when more of them follow, in executions of the exploration
+}
+
+// resume takes over what was saved.
+func (p *portfolio) resume(data []byte) error {
+	if err := json.Unmarshal(data, &p.kept); err != nil {
+		return fmt.Errorf("the check that was saved cannot be read: %w: check the nodes from the "+
+			"beginning", err)
+	}
+	return nil
+}
+
+// keep saves the exploration together with the walks. What was found ends the check.
+func (p *portfolio) keep(encode func() ([]byte, error), last bool) {
+	if p.save == nil || p.found() > 0 {
+		return
+	}
+	p.save(func() (data []byte, err error) {
+		then := p.kept
+		if then.Explored, err = encode(); err != nil {
+			return nil, err
+		}
+		if last {
+			p.Explored = then.Explored
+		}
+		return json.Marshal(then)
+	}, last)
+}
+
+// found is how many violations the walks have found.
+func (p *portfolio) found() int {
+	if p.random == nil {
+		return 0
+	}
+	return len(p.random.Violations)
+}
+
+// wanted is how many violations are looked for.
+func (p *portfolio) wanted() int { return max(p.walking.Violations, 1) }
+
+// between makes walks if it is time, after so many executions of the exploration.
+func (p *portfolio) between(explored int) (walked int, enough bool, err error) {
+	if explored >= p.Next {
+		reached := p.Next
+		for ; p.Next <= explored; p.Next *= 2 {
+			reached = p.Next
+		}
+		err = p.walk(p.within(reached/2, explored))
+	}
+	return p.Runs, p.found() >= p.wanted(), err
+}
+
+// within is as many executions of walks as are wanted, or as the bound leaves.
+func (p *portfolio) within(wanted, explored int) int {
+	if most := p.walking.Executions; most > 0 {
+		return min(wanted, most-explored)
+	}
+	return wanted
+}
+
+// rest makes walks until the bound, if the exploration has ended without a verdict before. What it
+// has saved last, if it has begun at all, is saved again: so the walks go on from where they are.
+func (p *portfolio) rest(explored int) error {
+	if p.ctx.Err() != nil {
+		return nil
+	}
+	if err := p.walk(p.within(math.MaxInt, explored)); err != nil {
+		return err
+	}
+	p.keep(func() ([]byte, error) { return p.Explored, nil }, true)
+	return nil
+}
+
+// walk makes walks until there are so many executions of nodes in them. Once they have found
+// something they do not go on: they would find it again.
+func (p *portfolio) walk(most int) error {
+	if p.found() > 0 || most <= p.Runs {
+		return nil
+	}
+	c := p.walking
+	c.Executions, c.Resume = most, p.Walks
+	c.Save = func(encode func() ([]byte, error), last bool) {
+		if last {
+			if state, err := encode(); err == nil { // else these walks are made again
+				p.Walks = state
+			}
+		}
+	}
+	r, err := nodes.Run(p.ctx, c)
+	if err == nil {
+		p.random, p.Runs = r, r.Runs
+	}
+	return err
+}
+
+// join adds what the walks have come to.
+func (p *portfolio) join(r *nodes.Result) {
+	r.Runs += p.Runs
+	if p.Runs > 0 {
+		r.Note(textutil.CountOf(p.Runs, "execution") + " of nodes were made at random, with all nodes " +
+			"together")
+	}
+	if p.random == nil {
+		return
+	}
+	r.Note(p.random.Notes...)
+	r.Comes(p.random.Outcomes...)
+	slices.Sort(r.Outcomes)
+	if p.found() == 0 {
+		return
+	}
+	all := p.random.Violations
+	for _, v := range r.Violations {
+		if !slices.ContainsFunc(all, func(w *nodes.Violation) bool { return w.Signature == v.Signature }) {
+			all = append(all, v)
+		}
+	}
+	r.Violations = all[:min(len(all), p.wanted())]
+	r.Verdict, r.Reason = model.Violated, ""
+}
