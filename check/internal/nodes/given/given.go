@@ -72,9 +72,9 @@ type Config struct {
 	// Shrink is how many executions may be spent on making a violation simpler before it is shown;
 	// 0: none.
 	Shrink int
-	// Between is called between two batches of an exploration, with its executions so far. It returns
-	// how many there were elsewhere, which count for the bound, and whether enough was found there,
-	// which ends the exploration. nil: nobody is called.
+	// Between is called between two batches of an exploration, with its executions so far. It
+	// returns how many there were elsewhere, which count for the bound, and whether enough was
+	// found there, which ends the exploration. nil: nobody is called.
 	Between func(runs int) (elsewhere int, enough bool, err error)
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool

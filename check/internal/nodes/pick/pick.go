@@ -68,9 +68,9 @@ type Asked struct {
 // anyhow picks in all ways.
 var anyhow = []Pick{Uniformly, ByPriority, ByOperation}
 
-// Of are the walks that a search asks for, by its name; nil: it asks for none. Where nothing is said
-// there are walks beside an exploration, as far as that is possible: with a bound on delays there
-// are none, and with real peers both would need these.
+// Of are the walks that a search asks for, by its name; nil: it asks for none. By default there are
+// walks beside an exploration, as far as that is possible: with a bound on delays there are none,
+// and with real peers both would need these.
 func Of(search string, seed uint64, asked Asked) (*Walks, error) {
 	picks, isRandom := map[string][]Pick{"random": anyhow, "pct": {ByPriority}, "pos": {ByOperation}}[search]
 	notExplored := asked.notExplored()

@@ -40,7 +40,8 @@ func TestOf(t *testing.T) {
 		if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s: error %v, want %q", c.search, err, c.wrong)
 		}
-		if (w == nil) != (c.picks == nil) || w != nil && (!slices.Equal(w.Picks, c.picks) || w.Beside != c.beside || w.Seed != 7) {
+		if (w == nil) != (c.picks == nil) ||
+			w != nil && (!slices.Equal(w.Picks, c.picks) || w.Beside != c.beside || w.Seed != 7) {
 			t.Errorf("%s, %+v: %+v, want %v", c.search, c.asked, w, c.picks)
 		}
 	}
