@@ -15,7 +15,7 @@ import (
 // errNotApart is of searches that several processes cannot do together.
 var errNotApart = errors.New("only a breadth-first search that is not reduced, has no alike nodes and " +
 	"has its states in memory is divided among processes: leave out Search, Reduce, Alike, External and " +
-	"Resume")
+	"Resume; more parts have more memory")
 
 // names are texts that are the same in all processes.
 type names struct {

@@ -311,6 +311,7 @@ func (p *post) lead(m *Model, o Options) (*Result, error) {
 		x := &box{post: p, own: apart.Front, left: -1}
 		o.session = p.newSession(x)
 		o.session.IsFront = true
+		o.Memory = 0 // it has no states: the bound is that of the parts
 		if p.fronts > 0 {
 			p.fronts--
 			x.left = 1 + p.random.IntN(20)
@@ -418,6 +419,11 @@ func TestApartBound(t *testing.T) {
 	for _, function := range functions {
 		r, err := checkTogether(stairs(3), Options{States: 500}, 2, function, chance{})
 		if err != nil || r.Verdict != Unknown || r.States < 500 || r.States > 1000 {
+			t.Errorf("%s: %v, error %v", function, r, err)
+		}
+		// The memory of each process is bounded, and that is never enough here.
+		r, err = checkTogether(stairs(3), Options{Memory: 1}, 2, function, chance{})
+		if err != nil || r.Verdict != Unknown || !strings.Contains(r.Reason, "more parts, on more workers") {
 			t.Errorf("%s: %v, error %v", function, r, err)
 		}
 	}

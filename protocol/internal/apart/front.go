@@ -23,8 +23,9 @@ type Totals struct {
 	Bytes       int64
 	// Frontier are states at the bound on the depth, which nobody expands.
 	Frontier int
-	// ByPart are the states of each part.
+	// ByPart are the states of each part, Most the bytes of the part with the most.
 	ByPart []int
+	Most   int64
 	// Sent are states that were sent to another part, in Messages with SentBytes. Known are those
 	// of them that were not new.
 	Sent, Messages, Known int
@@ -272,8 +273,9 @@ func (f *front) replace(g session.Ended) error {
 		f.lost[g.Part]++
 	}
 	if f.lost[g.Part] > maxLost {
-		return fmt.Errorf("part %d of the search was begun %d times, and each process ended: %s", g.Part,
-			maxLost+1, g.Reason)
+		return fmt.Errorf("part %d of the search was begun %d times, and each process ended: %s; if the "+
+			"system has killed them, divide the search into more parts, on more workers, or bound "+
+			"Options.Memory", g.Part, maxLost+1, g.Reason)
 	}
 	return f.start(g.Part)
 }
@@ -338,6 +340,7 @@ func (f *front) endLevel() (*Outcome, error) {
 		f.totals.Known += r.Known
 		f.totals.Again += r.Again
 		bytes += r.Bytes
+		f.totals.Most = max(f.totals.Most, r.Bytes)
 		for _, n := range r.Batches {
 			f.totals.Messages += n
 		}
@@ -456,12 +459,13 @@ func End(t Transport, search int, result []byte) error {
 func (o *Outcome) String() string {
 	most := slices.Max(o.ByPart)
 	each := func(n float64) float64 { return n / float64(max(1, o.States)) }
-	return fmt.Sprintf("%d parts by %v: the largest has %.2f times the mean; %d states were sent in %d "+
-		"messages: %.2f states and %.1f bytes for each state that was visited; receivers knew %d of them; "+
-		"%d processes were lost, and %d states were expanded again; %d checkpoints with %.1f bytes for each "+
-		"state took %.1f s", len(o.ByPart), o.Partition, each(float64(most*len(o.ByPart))), o.Sent,
-		o.Messages, each(float64(o.Sent)), each(float64(o.SentBytes)), o.Known, o.Lost, o.Again, o.Saved,
-		each(float64(o.SavedBytes)), o.Saving.Seconds())
+	return fmt.Sprintf("%d parts by %v: the largest has %.2f times the mean, and takes %d MB; %d states "+
+		"were sent in %d messages: %.2f states and %.1f bytes for each state that was visited; receivers "+
+		"knew %d of them; %d processes were lost, and %d states were expanded again; %d checkpoints with "+
+		"%.1f bytes for each state took %.1f s", len(o.ByPart), o.Partition,
+		each(float64(most*len(o.ByPart))), o.Most>>20, o.Sent, o.Messages, each(float64(o.Sent)),
+		each(float64(o.SentBytes)), o.Known, o.Lost, o.Again, o.Saved, each(float64(o.SavedBytes)),
+		o.Saving.Seconds())
 }
 
 // Progress is how far all parts are.

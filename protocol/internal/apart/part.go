@@ -2,6 +2,7 @@ package apart
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
@@ -232,7 +233,11 @@ func (p *part) expand(b *begin) error {
 			return err
 		}
 	}
-	p.report.Reason = reason
+	// A part has no bound but that on the memory of its process.
+	if reason != "" {
+		p.report.Reason = fmt.Sprintf("%s by part %d of %d: divide the search into more parts, on more "+
+			"workers, or give more memory (Options.Memory)", reason, p.own, p.Parts)
+	}
 	return p.tell(found)
 }
 
