@@ -67,7 +67,8 @@ func Estimate(n int) { syscall.Syscall(call, estimate, uintptr(n), 0) }
 const maxPublished = 1 << 16
 
 // Publish says that name has a value in this program, for properties of several programs that are
-// checked together (the key agree of a configuration): what it has decided, or who leads in term 3.
+// checked together. With the key agree of a configuration, that is what it has decided, or who
+// leads in term 3. With the key exclusive it is that it holds a lock, until it publishes false.
 // The value is formatted in the manner of fmt.Sprint. Without the checker nothing happens. Publish
 // panics if the name has a zero byte, or if name and value have more than 64 KiB together.
 func Publish(name string, value any) {

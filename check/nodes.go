@@ -16,6 +16,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/portfolio"
+	"github.com/tandem-mc/tandem/check/internal/nodes/properties"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/configs"
@@ -178,8 +179,9 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	// the check was started, as one program does.
 	config = nodes.Config{Executions: c.Bounds.Executions, Depth: c.Bounds.Depth, Delays: c.Bounds.Delays,
 		Violations: r.Violations, Shrink: r.Shrink, Leaks: c.Leaks, Directory: from,
-		Partitions: c.Links(), Agree: c.Agree, Crews: usefulWorkers(c), Slow: c.Slow,
-		Worker: sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
+		Partitions: c.Links(), Crews: usefulWorkers(c), Slow: c.Slow,
+		Properties: properties.Wanted{Agree: c.Agree, Exclusive: c.Exclusive},
+		Worker:     sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	asked := pick.Asked{Delays: c.Bounds.Delays, Slow: c.Slow > 0, Peers: c.Group != nil,
 		Choices: c.Group != nil && c.Group.Behaviours() > 1}
 	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {

@@ -85,8 +85,10 @@ type Others struct {
 	// Nodes are programs that are checked together, instead of one program; at most MaxNodes.
 	Nodes []Node `json:",omitempty"`
 	// Agree are names of what nodes publish (tandem.Publish), or patterns of such names: all that
-	// publish one have the same value. At most maxAgree.
+	// publish one have the same value. At most maxPublished.
 	Agree []string `json:",omitempty"`
+	// Exclusive are likewise names that one node holds at a time.
+	Exclusive []string `json:",omitempty"`
 	// Partitions are those of the network between nodes, one at a time; none: it is never parted.
 	// Each is the name of a node that is parted from all others, or of two with a colon in between,
 	// or anyNode.
@@ -103,8 +105,8 @@ type Others struct {
 // node.
 const anyNode = "*"
 
-// maxAgree bounds how many patterns there are on which nodes are to agree.
-const maxAgree = 100
+// maxPublished bounds how many patterns a property has of names that nodes publish.
+const maxPublished = 100
 
 // Node is one of several programs that are checked together.
 type Node struct {

@@ -374,7 +374,10 @@ var badFiles = []struct{ text, want string }{
 		`leave it out`},
 	{"faults: 1,slow,slow", `x.yaml:1: faults: "slow" is given twice: leave one out`},
 	{"faults: 1,crash", `x.yaml:1: faults: only nodes crash, and there are none: leave it out`},
-	{"agree: [x]", `x.yaml:1: agree: only nodes agree, and there are none: leave it out`},
+	{"agree: [x]",
+		`x.yaml:1: agree: only several nodes have what it is about, and there are none: leave it out`},
+	{"exclusive: [x]",
+		`x.yaml:1: exclusive: only several nodes have what it is about, and there are none: leave it out`},
 	{"nodes:\n- {name: a, package: a}\n- {name: b, package: b}\nagree:\n- \"\"\n- a[",
 		`x.yaml:5: agree[0]: "" is no name, and no pattern of names: write what tandem.Publish has, or a ` +
 			"pattern such as log/*\n" +
@@ -382,6 +385,9 @@ var badFiles = []struct{ text, want string }{
 			`or a pattern such as log/*`},
 	{"nodes:\n- {name: a, package: a}\n- {name: b, package: b}\nagree: [" + strings.Repeat("x, ", 101) + "]",
 		`x.yaml:4: agree: there are 101 names: use patterns such as log/*, at most 100 of them`},
+	{"nodes:\n- {name: a, package: a}\n- {name: b, package: b}\nexclusive: [lock, \"\"]",
+		`x.yaml:4: exclusive[1]: "" is no name, and no pattern of names: write what tandem.Publish has, ` +
+			"or a pattern such as log/*"},
 	{"faults: 1,reset,reset", `x.yaml:1: faults: "reset" is given twice: leave one out`},
 	{"faults: 1,on=close",
 		`x.yaml:1: faults: "close" is no operation at which the network fails: give on=connect, on=read, ` +

@@ -39,7 +39,8 @@ var effectiveOrder = []string{
 	// The program and what it finds.
 	"args", "env", "stdin", "stdin_from", "hostname", "date",
 	// The peers and what they find.
-	"nodes", "agree", "peers", "prepare", "files", "binds", "hosts", "absent", "ready_timeout", "any_arrival",
+	"nodes", "agree", "exclusive", "peers", "prepare", "files", "binds", "hosts", "absent", "ready_timeout",
+	"any_arrival",
 	"strategy", "backend", "quiescence", "scope", "peer_patience", "mask", "cache_mib", "checkpoint_mib",
 	// What is explored, and how far.
 	"bounds.executions", "bounds.depth", "bounds.time", "bounds.preemptions", "bounds.delays",

@@ -99,19 +99,18 @@ func isNoNameRune(r rune) bool {
 	return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// agreeProblems says what is wrong with the names on which nodes are to agree.
-func agreeProblems(agree []string, nodes int) (wrong list) {
-	switch n := len(agree); {
+// publishedProblems says what is wrong with the names of a key that is about what nodes publish.
+func publishedProblems(key string, names []string, nodes int) (wrong list) {
+	switch n := len(names); {
 	case n > 0 && nodes == 0:
-		wrong.add("agree", "only nodes agree, and there are none: leave it out")
-	case n > maxAgree:
-		wrong.add("agree", "there are %d names: use patterns such as log/*, at most %d of them",
-			n, maxAgree)
+		wrong.add(key, "only several nodes have what it is about, and there are none: leave it out")
+	case n > maxPublished:
+		wrong.add(key, "there are %d names: use patterns such as log/*, at most %d of them", n, maxPublished)
 	}
-	for i, pattern := range agree {
+	for i, pattern := range names {
 		_, err := path.Match(pattern, "")
 		if err != nil || pattern == "" || strings.ContainsRune(pattern, 0) {
-			wrong.add(fmt.Sprintf("agree[%d]", i), "%.64q is no name, and no pattern of names: write what "+
+			wrong.add(fmt.Sprintf("%s[%d]", key, i), "%.64q is no name, and no pattern of names: write what "+
 				"tandem.Publish has, or a pattern such as log/*", pattern)
 		}
 	}

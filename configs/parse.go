@@ -50,6 +50,7 @@ type groupKeys struct {
 	Peers        []peerEntry
 	Nodes        []Node
 	Agree        []string
+	Exclusive    []string
 	Prepare      []peers.Preparation
 	Files        []fileEntry
 	Hosts        []pair
@@ -230,6 +231,9 @@ func (d document) config(b beside) (Config, []Problem) {
 	}
 	if len(d.Group.Agree) > 0 {
 		c.Agree = d.Group.Agree
+	}
+	if len(d.Group.Exclusive) > 0 {
+		c.Exclusive = d.Group.Exclusive
 	}
 	// What is wrong with faults is told with the world.
 	if f, err := ParseFaults(d.World.Faults); err == nil {

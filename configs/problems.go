@@ -16,7 +16,8 @@ import (
 func (c Config) problems() []Problem {
 	problems := slices.Concat(c.choiceProblems(), c.limitProblems(), c.maskProblems(), c.peerTimerProblems(),
 		c.boundProblems(), c.textProblems(), c.absentProblems(), nodeProblems(c.Nodes),
-		agreeProblems(c.Agree, len(c.Nodes)), besideProblems(c.Nodes, c.Group))
+		publishedProblems("agree", c.Agree, len(c.Nodes)),
+		publishedProblems("exclusive", c.Exclusive, len(c.Nodes)), besideProblems(c.Nodes, c.Group))
 	if c.Group != nil {
 		problems = append(problems, groupProblems(*c.Group)...)
 	}

@@ -91,7 +91,8 @@ var schema = field{shape: record, fields: map[string]field{
 		"args":    {shape: texts},
 		"listen":  {shape: words},
 	}},
-	"agree": {shape: texts}, // what they publish
+	"agree":     {shape: texts}, // what they publish
+	"exclusive": {shape: texts},
 	// What the peers find on the disk: made by commands before they start, or given as content.
 	"prepare": {shape: records, fields: map[string]field{
 		"path":     {shape: text},

@@ -103,7 +103,8 @@ type NodeEvent struct {
 	Fate string `json:"fate,omitempty"`
 	Data []byte `json:"data,omitempty"` // that is sent, or published
 	// Taken is how many bytes of the connection were read by then. With End a receive has found the
-	// end of the stream instead, and a reset comes after that.
+	// end of the stream instead, and a reset comes after that. A publish with End is made by the
+	// end of the node, which holds the name no more.
 	Taken int  `json:"taken,omitempty"`
 	End   bool `json:"end,omitempty"`
 	// Failed says that the network has closed the connection.
@@ -398,6 +399,10 @@ func (r *NodesRecording) validateEvent(i int) error {
 	if e.Violates != "" && e.Kind != "publish" || e.Kind == "publish" && (e.To > 0 || e.Address == "") {
 		return fmt.Errorf("%s of %q to node %d, which violates %.64q: only a publish can do that, which has "+
 			"a name, and nobody receives it", e.Kind, e.Address, e.To, e.Violates)
+	}
+	if e.Kind == "publish" && e.End && (e.Violates != "" || len(e.Data) > 0) {
+		return fmt.Errorf("publish of %q at the end of a node, with %d bytes, which violates %.64q: want "+
+			"nothing", e.Address, len(e.Data), e.Violates)
 	}
 	if (e.Kind == "crash" || e.Kind == "restart" || e.Kind == "pass") && e.To > 0 || e.Lost < 0 ||
 		e.Lost > 0 && e.Kind != "crash" {

@@ -118,6 +118,9 @@ func TestWrongNodesAreRefused(t *testing.T) {
 		{"event 17: publish of \"\" to node 0", func(r *NodesRecording) { r.Events[16].Address = "" }},
 		{"event 17: publish of \"term 3\" to node 2", func(r *NodesRecording) { r.Events[16].To = 2 }},
 		{"event 16: restart of \"\" to node 0", func(r *NodesRecording) { r.Events[15].Violates = "x" }},
+		{"event 17: publish of \"term 3\" at the end of a node", func(r *NodesRecording) {
+			r.Events[16].End = true
+		}},
 		{"event 18: publish of event 16", func(r *NodesRecording) { r.Events[17].From = 16 }},
 		{"event 8: pass with 0 bytes at 0s", func(r *NodesRecording) { r.Events[7].Time = 0 }},
 	} {

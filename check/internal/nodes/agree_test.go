@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/check/internal/nodes/properties"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -19,6 +19,9 @@ func election(t *testing.T, voter ...string) []Node {
 	return list
 }
 
+// agreeing is that nodes agree on some names.
+func agreeing(names ...string) properties.Wanted { return properties.Wanted{Agree: names} }
+
 // TestAgree: two candidates get one vote, which is a violation, and is replayed. The search and
 // walks find it, and neither finds it where there is none, or where nodes need not agree.
 func TestAgree(t *testing.T) {
@@ -26,28 +29,28 @@ func TestAgree(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		voter   []string
-		agree   agreed.Names
+		agree   []string
 		walks   *pick.Walks
 		verdict model.Verdict
 		reason  string
 	}{
-		{"explored", nil, agreed.Names{"leader of *"}, nil, model.Violated, ""},
-		{"at random", nil, agreed.Names{"leader of term 1"}, walks, model.Violated, ""},
-		{"fixed", []string{"-atomic"}, agreed.Names{"leader of *"}, nil, model.Holds, ""},
-		{"fixed, at random", []string{"-atomic"}, agreed.Names{"leader of *"}, walks, model.Unknown,
+		{"explored", nil, []string{"leader of *"}, nil, model.Violated, ""},
+		{"at random", nil, []string{"leader of term 1"}, walks, model.Violated, ""},
+		{"fixed", []string{"-atomic"}, []string{"leader of *"}, nil, model.Holds, ""},
+		{"fixed, at random", []string{"-atomic"}, []string{"leader of *"}, walks, model.Unknown,
 			"the limit of 300 executions of nodes was reached"},
 		{"not asked for", nil, nil, nil, model.Holds, ""},
-		{"something else", nil, agreed.Names{"leader of *", "term", "log/*"}, nil, model.Violated, ""},
-		{"nobody says so", []string{"-atomic"}, agreed.Names{"leader", "leader of *", "log/*"}, nil,
+		{"something else", nil, []string{"leader of *", "term", "log/*"}, nil, model.Violated, ""},
+		{"nobody says so", []string{"-atomic"}, []string{"leader", "leader of *", "log/*"}, nil,
 			model.Unknown, "no node has published leader or log/*, on which all are to agree"},
-		{"nobody says so at random", nil, agreed.Names{"leader"}, walks, model.Unknown,
+		{"nobody says so at random", nil, []string{"leader"}, walks, model.Unknown,
 			"the limit of 300 executions of nodes was reached; no node has published leader, on which all " +
 				"are to agree"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			list := election(t, c.voter...)
-			r, err := Run(t.Context(), Config{Nodes: list, Agree: c.agree, Walks: c.walks, Executions: 300,
-				Violations: 5})
+			r, err := Run(t.Context(), Config{Nodes: list, Properties: agreeing(c.agree...), Walks: c.walks,
+				Executions: 300, Violations: 5})
 			if err != nil || r.Verdict != c.verdict || c.verdict != model.Violated && r.Reason != c.reason {
 				t.Fatalf("%+v, error %v; want %v: %s", r, err, c.verdict, c.reason)
 			}
@@ -91,7 +94,7 @@ func TestAgreeAgainstTwin(t *testing.T) {
 		}
 		run := func(walks *pick.Walks) *Violation {
 			r, err := Run(t.Context(), Config{Nodes: list, Partitions: both(), Walks: walks,
-				Executions: map[bool]int{true: 400}[walks != nil], Agree: agreed.Names{"has ?"}})
+				Executions: map[bool]int{true: 400}[walks != nil], Properties: agreeing("has ?")})
 			if err != nil {
 				t.Fatalf("seed %d: %v\n%q", seed, err, scripts)
 			}

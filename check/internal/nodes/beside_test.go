@@ -149,7 +149,7 @@ func (s *store) pass(most time.Duration, a *model.Answer) {
 func besideNodes(t *testing.T, failAt int) Config {
 	program := build(t, "./testdata/beside")
 	c := besideGroup(t, failAt)
-	c.Executions, c.Agree = 120, []string{"number *"}
+	c.Executions, c.Properties.Agree = 120, []string{"number *"}
 	for i, listen := range []string{"127.0.0.1:7000", "", ""} {
 		name := string(rune('a' + i))
 		c.Nodes = append(c.Nodes, Node{Name: name, Package: "./testdata/beside", Program: program,
@@ -238,7 +238,7 @@ func TestPeerDies(t *testing.T) {
 func TestUndialled(t *testing.T) {
 	c := besideNodes(t, 0)
 	c.Nodes = exampleNodes(t, "counter", "server 127.0.0.1:7100", "client")
-	c.Walks, c.Agree = &pick.Walks{Seed: 1, Picks: allPicks}, nil
+	c.Walks, c.Properties.Agree = &pick.Walks{Seed: 1, Picks: allPicks}, nil
 	r, err := Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/exclusive"
 	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
@@ -162,10 +163,16 @@ func (n *environment) end(log *sut.Log) {
 	}
 }
 
-// exit notes that the node is gone: its connections and listeners are closed, in the order of their
-// numbers. Connections that it has not accepted are, too.
+// exit notes that the node is gone: it holds nothing any more, and its connections and listeners
+// are closed, in the order of their numbers. Connections that it has not accepted are, too.
 func (n *environment) exit() {
 	n.input = pasts.AtEnd
+	for _, e := range exclusive.LetGo(n.net, n.made) {
+		n.make(e)
+	}
+	if n.said != nil {
+		n.said.Gone(n.node)
+	}
 	for i, c := range n.conns {
 		if !c.closed {
 			n.give(model.Input{Kind: model.Close, Conn: i})

@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -70,7 +69,7 @@ func replayed(t *testing.T, r *Result, list []Node) {
 func TestCrashesDisagree(t *testing.T) {
 	program := build(t, "./testdata/parted")
 	c := Config{Nodes: partedNodes(program, []string{"l Wu s1", "s1"}, 0, "has:u"),
-		Agree: agreed.Names{"has u"}, Crash: given.Crash{CrashLimit: 1}}
+		Properties: agreeing("has u"), Crash: given.Crash{CrashLimit: 1}}
 	c.Nodes[1].Args[0] = "has:u"
 	if r, err := Run(t.Context(), c); err != nil || r.Verdict != model.Holds {
 		t.Errorf("without a crash: %+v, %v", r, err)

@@ -21,6 +21,7 @@ type mortalSystem struct {
 	down  int            // how often the clock advances at most while a node is down
 	seen  map[mortalState]bool
 	got   [2]map[string]bool // what the nodes come to, in any of their lives
+	both  bool               // both hold the lock in some state
 }
 
 // mortalState is comparable, so that no state is gone through twice.
@@ -39,7 +40,8 @@ type mortalNode struct {
 	got     string
 	conn    int // 1 and which connection it has; 0: none
 	done    bool
-	crashes int // still to come
+	holds   bool // the lock
+	crashes int  // still to come
 	down    bool
 	ticks   int // since it is down
 	// there says whether there is a file, and file has its letters. unsynced are the
@@ -64,6 +66,7 @@ func (p *mortalSystem) explore(s mortalState) {
 		return
 	}
 	p.seen[s] = true
+	p.both = p.both || s.nodes[0].holds && s.nodes[1].holds
 	next := s.moves(p)
 	if len(next) == 0 {
 		next = s.advances(p.down)
@@ -185,7 +188,7 @@ func (s mortalState) moves(p *mortalSystem) (list []mortalState) {
 		case node.threads[0].at == len(p.steps[n][0]) && node.threads[1].at == len(p.steps[n][1]):
 			p.got[n][node.got] = true
 			t := s
-			t.nodes[n].done = true
+			t.nodes[n].done, t.nodes[n].holds = true, false
 			t.ends(n)
 			list = append(list, t)
 		default:
@@ -202,9 +205,8 @@ func (s mortalState) moves(p *mortalSystem) (list []mortalState) {
 // does is what a node can do now: begin to wait, give up, or what it waits for.
 func (s mortalState) does(n, thread int, steps []string) (list []mortalState) {
 	node, own := s.nodes[n], s.nodes[n].threads[thread]
-	step := steps[own.at]
+	step, waits := steps[own.at], strings.ContainsAny(steps[own.at][:1], "asr")
 	long, _ := strconv.Atoi(step[1:])
-	waits := strings.ContainsAny(step[:1], "asr")
 	if waits && !own.begun {
 		s.nodes[n].threads[thread] = mortalThread{own.at, true, s.now + long}
 		if step[0] == 'a' {
@@ -251,6 +253,9 @@ func (s mortalState) does(n, thread int, steps []string) (list []mortalState) {
 			list = append(list, t) // its name, and then the letter
 			break
 		}
+		done(t, "")
+	case 'h', 'u':
+		t.nodes[n].holds = step == "h"
 		done(t, "")
 	case 'y', 'z':
 		got := ""
@@ -345,6 +350,15 @@ func randomMortals(r *rand.Rand) []string {
 // mortalOutcomes lists what one of the nodes that follow the scripts can come to, if some of them
 // crash; nil: there are too many states.
 func mortalOutcomes(scripts []string, who int, c Config) []string {
+	p := exploreMortals(scripts, c)
+	if p == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(p.got[who]))
+}
+
+// exploreMortals goes through all states of nodes that follow the scripts; nil: there are too many.
+func exploreMortals(scripts []string, c Config) *mortalSystem {
 	p := &mortalSystem{seen: map[mortalState]bool{}, got: [2]map[string]bool{{}, {}}, down: c.Down}
 	var s mortalState
 	for n := range scripts {
@@ -357,7 +371,7 @@ func mortalOutcomes(scripts []string, who int, c Config) []string {
 	if p.explore(s); len(p.seen) > mostMortal {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(p.got[who]))
+	return p
 }
 
 // randomMortalNodes are scripts, the node to look at, and which nodes crash how often.

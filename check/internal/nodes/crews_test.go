@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -33,7 +32,7 @@ func TestExploresByCrews(t *testing.T) {
 			model.Violated},
 		{"crash", Config{Crash: given.Crash{Crashes: []int{0}, CrashLimit: 1},
 			Nodes: exampleNodes(t, "crash", "server 127.0.0.1:7800", "client")}, model.Violated},
-		{"agreement", Config{Nodes: election, Agree: agreed.Names{"leader of *"}}, model.Violated},
+		{"agreement", Config{Nodes: election, Properties: agreeing("leader of *")}, model.Violated},
 		{"paxos", Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1"), Delays: &delays},
 			model.Holds},
 		{"a bound", Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1"), Executions: 700},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/dependence"
@@ -12,6 +11,8 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
+	"github.com/tandem-mc/tandem/check/internal/nodes/properties"
+	"github.com/tandem-mc/tandem/check/internal/nodes/published"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/nodes/touched"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -50,7 +51,7 @@ type environment struct {
 	// datagrams are its datagram sockets. Each has a place in conns, where it is closed.
 	datagrams datagram.Sockets
 	// said is, in a walk, what all nodes have published; nil: the script says what is wrong.
-	said *agreed.Said
+	said *properties.Said
 }
 
 // newEnvironment is that of an execution which has not begun.
@@ -256,12 +257,12 @@ func (n *environment) give(in model.Input) {
 
 // publish notes what the node publishes, and returns what is wrong with it.
 func (n *environment) publish(in model.Input) string {
-	e := agreed.Event(n.net, in)
+	e := published.Event(n.net, in)
 	e.Name = n.nextName(&e)
 	if n.said != nil {
-		n.said.Judge(n.net, &e)
+		n.said.Judge(n.net, &e, n.now)
 	} else if at, known := n.places[e.Name]; known {
-		agreed.Follow(n.net, &n.script[at], &e)
+		published.Follow(n.net, &n.script[at], &e)
 	}
 	n.make(e)
 	return network.Did(&e).Violates

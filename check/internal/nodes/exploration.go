@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
-	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/idle"
 	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
@@ -241,7 +240,7 @@ func (x *explorer) take(p *part) error {
 	}
 	x.report(p.result)
 	if p.result.IsExplored {
-		x.agree(p.item.Key)
+		x.judgeSaid(p.item.Key)
 		if err := x.confirm(); err != nil {
 			return err
 		}
@@ -278,17 +277,20 @@ func (x *explorer) judge(item skeleton.Item, n *environment, log *sut.Log, outco
 	x.found = append(x.found, f)
 }
 
-// agree looks for values on which nodes are to agree and do not, in skeletons that have turned out
-// to be possible with an item. Others may be of no execution.
-func (x *explorer) agree(item string) {
+// judgeSaid looks for what nodes publish that violates a property, in skeletons that have turned
+// out to be possible with an item. Others may be of no execution.
+func (x *explorer) judgeSaid(item string) {
 	for _, s := range x.system.Skeletons() {
-		if x.enough() || len(x.config.Agree) == 0 || !slices.Contains(s.Items, item) || !s.Possible() {
+		if x.enough() || !x.config.Properties.Any() || !slices.Contains(s.Items, item) || !s.Possible() {
 			continue
 		}
-		f, wrong := &finding{outcome: model.AssertionFailed}, ""
-		f.global, f.item.Component, wrong = agreed.Find(x.net, s.Global, x.config.Agree)
-		if f.key = wrong; f.global != nil && !x.known[wrong] {
-			x.known[wrong] = true
+		for _, w := range x.config.Properties.Find(x.net, s.Global) {
+			if x.known[w.Key] || x.enough() {
+				continue
+			}
+			x.known[w.Key] = true
+			f := &finding{outcome: model.AssertionFailed, global: w.Part, key: w.Key}
+			f.item.Component = w.Node
 			x.found = append(x.found, f)
 			x.result.Comes(f.outcome.String())
 		}

@@ -98,6 +98,7 @@ func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 		stuck: map[string][]*finding{}, known: map[string]bool{},
 		net: &network.Nodes{Ordered: make([]bool, len(c.Nodes)), Down: cmp.Or(c.Down, given.DefaultDown),
 			Data: map[network.Event][]byte{}, Nobody: map[network.Stray]bool{}}}
+	x.net.Exclusive = c.Properties.IsExclusive()
 	var list []places.Given
 	for i, node := range c.Nodes {
 		x.net.Names = append(x.net.Names, node.Name)

@@ -20,6 +20,7 @@ type partedSystem struct {
 	seen  map[partedState]bool
 	got   [2]map[string]bool // what the nodes come to
 	pairs map[[2]string]bool // and what they come to together
+	both  bool               // both hold the lock in some state
 }
 
 // partedState is comparable, so that no state is gone through twice.
@@ -45,6 +46,7 @@ type partedNode struct {
 	due    int  // so long
 	got    string
 	joined bool // it has the connection
+	holds  bool // the lock
 	done   bool
 	// Its connect has waited for the network to heal. made: it is made, which is not noticed yet.
 	// By then the connection may be reset.
@@ -64,6 +66,7 @@ func (p *partedSystem) explore(s partedState) {
 		return
 	}
 	p.seen[s] = true
+	p.both = p.both || s.nodes[0].holds && s.nodes[1].holds
 	next := s.moves(p.steps)
 	if len(next) == 0 {
 		next = s.advances()
@@ -249,7 +252,7 @@ func (s *partedState) close(e int) {
 
 // exit is the end of a node.
 func (s *partedState) exit(n int) {
-	s.nodes[n].done = true
+	s.nodes[n].done, s.nodes[n].holds = true, false
 	if s.nodes[n].joined {
 		s.close(n)
 	}
@@ -306,6 +309,9 @@ func (s partedState) does(n int, steps []string) (list []partedState) {
 		}
 	case step[0] == 'c':
 		t.close(n)
+		done(t, "")
+	case step[0] == 'h', step[0] == 'u':
+		t.nodes[n].holds = step[0] == 'h'
 		done(t, "")
 	}
 	if waits && s.now >= node.due && (!node.made || s.givesUp) { // a connect is made, or given up

@@ -1,8 +1,8 @@
 package nodes
 
 import (
-	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/published"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 )
 
@@ -24,7 +24,7 @@ func (x stages) explore() error {
 		more = len(x.system.Work()) == 0 && !x.enough() && x.next(advances)
 	}
 	x.result.Violations = append(x.told, x.result.Violations...)
-	x.unknown += x.config.Agree.Why(x.unknown, agreed.Published(x.net.Data))
+	x.unknown += x.config.Properties.Why(x.unknown, published.In(x.net.Data))
 	return nil
 }
 

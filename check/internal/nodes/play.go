@@ -62,9 +62,8 @@ type Played struct {
 func (p *player) environment(node int, b *baton.Baton) *environment {
 	// What it sends is noted by itself, and not for others.
 	net := &network.Nodes{Names: p.net.Names, Places: p.net.Places, Beside: p.net.Beside,
-		Data:    maps.Clone(p.net.Data),
-		Parted:  p.net.Parted,
-		Ordered: ordered(len(p.global))}
+		Data:   maps.Clone(p.net.Data),
+		Parted: p.net.Parted, Exclusive: p.net.Exclusive, Ordered: ordered(len(p.global))}
 	if p.explored {
 		net.Ordered = p.net.Ordered
 	}

@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/check/internal/nodes/properties"
 	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -82,9 +82,9 @@ const maxWalkTicks = 10_000
 // long, in which little else happens than that nodes try again.
 const longestParted = 30 * time.Second
 
-// newWalk is a walk of the nodes, which are to agree on some names.
-func newWalk(net *network.Nodes, agree agreed.Names, random *rand.Rand) *walk {
-	said := agreed.New(agree)
+// newWalk is a walk of the nodes, which has to have some properties.
+func newWalk(net *network.Nodes, wanted *properties.Wanted, random *rand.Rand) *walk {
+	said := wanted.Said()
 	w := &walk{net: net, random: random, slow: slow.New(nil), stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
 	air := &datagram.Air{Net: net, Weather: datagram.NewWeather(nil)}
 	air.IsUp = func(node int) bool { return !w.members[node].gone && !w.members[node].down }

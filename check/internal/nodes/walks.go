@@ -2,19 +2,19 @@ package nodes
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/kept"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/check/internal/nodes/published"
 	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/translate"
@@ -27,32 +27,20 @@ import (
 // of its own that comes of the seed and the number of the walk.
 type walks struct {
 	*explorer
-	walked
+	kept.Walked
 	crews [][]*sut.Worker  // those of a walk; the first ones are those of the explorer
 	peers []beside.Answers // by crew; nil: there are no peers
-}
-
-// walked is what is known after some walks: all that the next one depends on. Several are made at
-// the same time, and it must not matter which of them ends first. So a walk only knows what there
-// was before its batch (package batch). Next is known after that.
-type walked struct {
-	Walks uint64
-	Runs  int
-	pick.Known
-	Next pick.Known
-	Cut  string   // that executions of a node were cut off
-	Said []string // names that were published, of each pattern of Config.Agree one
-	// Dialled are the peers that nodes have connected to.
-	Dialled map[string]bool `json:",omitempty"`
 }
 
 // explore makes walks until one has a violation, or a bound is reached. Nothing is known of other
 // executions, so the verdict is never that the nodes hold. Each walk depends only on the seed, its
 // number, and what earlier ones have come to: that is what is saved.
 func (x *walks) explore() error {
-	if err := x.begin(); err != nil {
+	var err error
+	if x.Walked, err = kept.DecodeWalked(x.config.Resume, len(x.config.Nodes)); err != nil {
 		return err
 	}
+	x.runs = x.Runs
 	x.crews = [][]*sut.Worker{x.workers}
 	for len(x.crews) < min(x.config.Crews, batch.Most) {
 		if err := x.start(); err != nil {
@@ -96,27 +84,7 @@ func (x *walks) explore() error {
 		x.Cut = "; " + x.Cut
 	}
 	x.unknown += x.Cut
-	x.unknown += x.config.Agree.Why(x.unknown, x.Said)
-	return nil
-}
-
-// begin takes over what was saved, if anything was.
-func (x *walks) begin() error {
-	n := len(x.config.Nodes)
-	x.Dialled = map[string]bool{}
-	if x.Known, x.Next = pick.NewKnown(n), pick.NewKnown(n); x.config.Resume == nil {
-		return nil
-	}
-	x.Known, x.Next = pick.Known{}, pick.Known{}
-	err := json.Unmarshal(x.config.Resume, &x.walked)
-	if err == nil && !(x.Known.IsOf(n) && x.Next.IsOf(n)) {
-		err = fmt.Errorf("they are not of %d nodes", n)
-	}
-	if err != nil {
-		return fmt.Errorf("the walks that were saved cannot be read: %w: check the nodes from the "+
-			"beginning", err)
-	}
-	x.runs = x.Runs
+	x.unknown += x.config.Properties.Why(x.unknown, x.Said)
 	return nil
 }
 
@@ -124,8 +92,7 @@ func (x *walks) begin() error {
 func (x *walks) save(last bool) {
 	if x.config.Save != nil && len(x.told) == 0 {
 		x.Runs = x.runs
-		known := x.walked
-		x.config.Save(func() ([]byte, error) { return json.Marshal(known) }, last)
+		x.config.Save(x.Walked.Encode, last)
 	}
 }
 
@@ -161,7 +128,7 @@ func (x *walks) take(t *taken) {
 	x.runs += t.runs
 	x.Next = x.Next.With(&t.known)
 	x.Cut = cmp.Or(x.Cut, t.wasCut)
-	x.Said = x.config.Agree.Add(x.Said, agreed.Published(t.net.Data))
+	x.Said = x.config.Properties.Add(x.Said, published.In(t.net.Data))
 	maps.Copy(x.net.Nobody, t.net.Nobody)
 	if t.peers != nil {
 		x.Dialled = maps.Clone(x.Dialled) // what was saved may still be read
@@ -174,7 +141,7 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 	net := *x.net
 	net.Ordered, net.Data = ordered(len(net.Names)), map[network.Event][]byte{}
 	net.Nobody = map[network.Stray]bool{}
-	w := newWalk(&net, x.config.Agree, random)
+	w := newWalk(&net, &x.config.Properties, random)
 	w.cutAt = x.Known.Cut(random, x.config.Partitions)
 	w.slow = slow.New(x.Known.Spells(random, x.config.Slow))
 	w.air.Weather = x.Known.Weather(random, x.config.Datagrams, x.config.DatagramLimit)

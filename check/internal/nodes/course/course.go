@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/exclusive"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -87,7 +88,17 @@ func (k *Course) Choices() (list []model.Action) {
 // If it can be, what others find is closed after they have found it. A transition may do more than
 // its events say, so that is not known.
 func Together(net *network.Nodes, g skeleton.Global, courses []*Course) bool {
-	return together(courses, datagram.Earlier(net, g)) || together(courses, nil)
+	return together(courses, earlier(net, g)) || together(courses, datagram.Earlier(net, g)) ||
+		together(courses, nil)
+}
+
+// earlier has what comes before some events, although no skeleton says so.
+func earlier(net *network.Nodes, g skeleton.Global) map[skeleton.Name][]skeleton.Name {
+	all := datagram.Earlier(net, g)
+	for later, name := range exclusive.Later(net, g) {
+		all[later] = append(all[later], name)
+	}
+	return all
 }
 
 // together is Together, with what comes before some events besides.
@@ -226,7 +237,7 @@ type Place struct{ Node, At int }
 // after the other.
 func Order(net *network.Nodes, g skeleton.Global) (list []Place) {
 	at := make([]int, len(g))
-	earlier := datagram.Earlier(net, g)
+	earlier := earlier(net, g)
 	for progress := true; progress; {
 		progress = false
 		ticks, isEarly := false, false

@@ -11,12 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/agreed"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
+	"github.com/tandem-mc/tandem/check/internal/nodes/properties"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -60,8 +60,8 @@ type Config struct {
 	// than batch.Most are of no use. It changes nothing of what is found.
 	Crews int
 	Crash
-	// Agree are the names on which all nodes are to agree that publish them.
-	Agree agreed.Names
+	// Properties are what has to be so of what nodes publish.
+	Properties properties.Wanted
 	// Slow is how often a connection is slow in a walk, at most, in one direction. Only walks have
 	// such connections.
 	Slow int
@@ -113,7 +113,7 @@ func (c *Config) Options(node int, p *places.Places) sut.Options {
 	o.Args = c.Nodes[node].Args
 	o.Environment.Taken, o.Environment.PeerTime, o.Environment.Clients = true, true, 1
 	o.Environment.PerConnection = true
-	o.Environment.Published = len(c.Agree) > 0
+	o.Environment.Published = c.Properties.Any()
 	o.Environment.Crashes = slices.Contains(c.Crashes, node)
 	p.Describe(&o.Environment, node)
 	return o

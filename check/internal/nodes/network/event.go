@@ -40,7 +40,8 @@ type Event struct {
 	Aborts bool
 	// Lost is, of a Crashed, how many changes of the disk are lost at most.
 	Lost int
-	// Violates says, of a Publish, what is wrong with it; empty: nothing.
+	// Violates says, of a Publish, what is wrong with it; empty: nothing. One with End is made by
+	// the end of the node, which holds the name no more.
 	Violates string
 	// From is, of a Connect, where the program has put its end of the connection; empty: nowhere.
 	// Of a Send of a datagram, which has an Address, it is where that comes from, and Fate what has
@@ -97,6 +98,9 @@ type Nodes struct {
 	Data map[Event][]byte
 	// Nobody are connects that were refused since no node has the address: who connects, and where.
 	Nobody map[Stray]bool
+	// Exclusive says of a name that nodes publish whether one of them holds it at a time; nil: none
+	// is one.
+	Exclusive func(name string) bool
 	// Crashes is how often each node may crash, by its place, where crashes are explored; nil: none
 	// may.
 	Crashes []int

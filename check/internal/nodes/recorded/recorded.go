@@ -156,6 +156,14 @@ func Net(rec *report.NodesRecording) (*network.Nodes, error) {
 		net.Names = append(net.Names, n.Name)
 		given = append(given, places.Given{Name: n.Name, Listen: n.Listen, Own: n.World.Addresses})
 	}
+	held := map[string]bool{}
+	for i := range rec.Events {
+		if e := &rec.Events[i]; e.Kind == model.Publish.String() && e.End {
+			held[e.Address] = true
+		}
+	}
+	// A name that no node holds when it ends makes no difference.
+	net.Exclusive = func(name string) bool { return held[name] }
 	if rec.Peers != "" {
 		there := map[string]bool{}
 		for i := range rec.Events {

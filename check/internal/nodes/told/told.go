@@ -93,6 +93,9 @@ func Words(net *network.Nodes, e *skeleton.Event) string {
 		}
 		return fmt.Sprintf("connects as %s to %s", d.Conn, d.Address)
 	case model.Publish:
+		if d.End {
+			return "lets go of " + d.Address + ", since it ends"
+		}
 		return fmt.Sprintf("publishes %s: %s", d.Address, shown(net.Data[d]))
 	case model.Listen:
 		if d.Conn != "" {

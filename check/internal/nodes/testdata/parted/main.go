@@ -8,6 +8,7 @@
 //	WX  add the letter X to a file       S   make the file durable
 //	l   load the letters of the file     iX  do no more if the file has the letter X
 //	y   write the last letter of the file to the connection
+//	h   publish that it holds a lock     u   publish that it does not
 //	z   connect to where nobody is; as the last step, it is done in any case
 //
 // After a | come the steps of another goroutine, which begins at the same time and gets nothing. The
@@ -80,6 +81,8 @@ func follow(steps []string) (got string) {
 			what = c.read(long)
 		case 'c':
 			c.Close()
+		case 'h', 'u':
+			tandem.Publish("lock", step == "h")
 		case 'W':
 			add(step[1:])
 		case 'S':
