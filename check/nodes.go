@@ -249,7 +249,7 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 	if c.Peers != nil {
 		run.Beside = c.Peers.Name()
 	}
-	run.Counts.Executions = found.Runs
+	run.Counts.Executions, run.Counts.Sampled = found.Runs, found.Random
 	run.Counts.NodesCounts = report.NodesCounts{Skeletons: found.Counts.Skeletons,
 		Local: found.Counts.LocalTraces, Global: found.Counts.GlobalTraces, Traces: found.Traces}
 	for _, n := range c.Nodes {

@@ -47,16 +47,20 @@ func TestSeveralOfNodes(t *testing.T) {
 	}
 }
 
-// TestReduction: with -v there is a row for each skeleton, and the product of its executions.
+// TestReduction: it is said how many executions were made at random. With -v there is a row for
+// each skeleton, and the product of its executions.
 func TestReduction(t *testing.T) {
 	var b strings.Builder
 	run := report.Run{Verdict: report.Holds, Reason: "all", Nodes: []report.Node{{Name: "a"}, {Name: "b"}},
-		Counts: report.Counts{Executions: 20, NodesCounts: report.NodesCounts{Skeletons: 2, Local: 8,
-			Global: 12, Traces: [][]int{{2, 3}, {1, 6}}}}}
+		Counts: report.Counts{Executions: 20, Phases: report.Phases{Sampled: 4},
+			NodesCounts: report.NodesCounts{Skeletons: 2, Local: 8, Global: 12,
+				Traces: [][]int{{2, 3}, {1, 6}}}}}
 	if err := WriteNodes(&b, run, nil, report.Options{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `
+  4 of these were made at random, with all nodes together
+  2 ways in which the nodes talk to each other (skeletons)
   8 different executions of single nodes within these stand for 12 of all nodes together
   reduction: 1.5 executions of all nodes together for each of a single one
   skeleton   a          b          together

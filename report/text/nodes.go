@@ -121,6 +121,9 @@ func printNodesSearch(p *printer.Printer, run report.Run, shrunk *report.Shrinki
 		p.Heading("Search")
 		p.Printf("  %s of single nodes in %s%s", textutil.CountOf(n.Executions, "execution"),
 			n.Elapsed.Round(time.Millisecond), rate(n))
+		if n.Sampled > 0 {
+			p.Printf("  %s of these were made at random, with all nodes together", textutil.Count(n.Sampled))
+		}
 		if n.Local > 0 && run.Verdict != report.Violated {
 			p.Print("  " + textutil.CountOf(n.Skeletons, "way") +
 				" in which the nodes talk to each other (skeletons)")

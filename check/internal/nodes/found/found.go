@@ -16,6 +16,7 @@ type Result struct {
 	Reason     string // of an unknown verdict; of a violation, what it may rest on
 	Counts     skeleton.Counts
 	Runs       int          // executions of single nodes, of whatever use
+	Random     int          // of these, in walks beside an exploration
 	Violations []*Violation // distinct ones, in the order in which they were found
 	Outcomes   []string     // that nodes can have, each once, sorted
 	Notes      []string     // what else the user may want to know, a line each

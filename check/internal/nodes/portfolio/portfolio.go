@@ -20,7 +20,6 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes"
 	"github.com/tandem-mc/tandem/internal/model"
-	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // first is how many executions the exploration makes before any at random.
@@ -164,11 +163,7 @@ func (p *portfolio) walk(most int) error {
 
 // join adds what the walks have come to.
 func (p *portfolio) join(r *nodes.Result) {
-	r.Runs += p.Runs
-	if p.Runs > 0 {
-		r.Note(textutil.CountOf(p.Runs, "execution") + " of nodes were made at random, with all nodes " +
-			"together")
-	}
+	r.Runs, r.Random = r.Runs+p.Runs, p.Runs
 	if p.random == nil {
 		return
 	}
