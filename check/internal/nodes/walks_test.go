@@ -61,6 +61,31 @@ func TestWalks(t *testing.T) {
 	}
 }
 
+// TestFixedAtRandom: where examples are right, no execution at random shows anything. In that of a
+// partition, a node is dialled while it dials in vain.
+func TestFixedAtRandom(t *testing.T) {
+	fixed := func(list []Node, which ...int) []Node {
+		for _, i := range which {
+			list[i].Args = append(list[i].Args, "fixed")
+		}
+		return list
+	}
+	for name, c := range map[string]Config{
+		"counter": {Nodes: fixed(exampleNodes(t, "counter", "server 127.0.0.1:7100", "client"), 1)},
+		"retry":   {Nodes: fixed(exampleNodes(t, "retry", "server 127.0.0.1:7400", "client"), 0)},
+		"partition": {Partitions: both(), Nodes: fixed(exampleNodes(t, "partition", "store 127.0.0.1:7700",
+			"copy 127.0.0.1:7701", "client"), 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.Executions, c.Walks = 3000, &pick.Walks{Seed: 1, Picks: allPicks}
+			r, err := Run(t.Context(), c)
+			if err != nil || r.Verdict != model.Unknown || r.Reason != c.OverLimit() {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+}
+
 // TestCrashes: what is durable survives crashes, however many there are, and so does all else if
 // only the process has ended.
 func TestCrashes(t *testing.T) {
