@@ -30,23 +30,11 @@ func (x stages) explore() error {
 
 // next begins the next stage, and says whether there is one.
 func (x stages) next(advances int) bool {
-	s := &x.stage
-	p := network.Partition{Until: 1}
-	switch was := s.Parted; {
-	case was == nil:
-		s.Advances = advances
-	case advances >= was.Until:
-		p.From, p.Until = was.From, was.Until+1
-	case was.From < s.Advances:
-		p.From, p.Until = was.From+1, was.From+2
-	default:
-		s.Links++
-	}
-	if s.Links >= len(x.config.Partitions) {
+	p := x.stage.Next(advances, x.config.Partitions)
+	if p == nil {
 		return false
 	}
-	p.Links = x.config.Partitions[s.Links]
-	s.Parted, x.net.Parted = &p, &p
+	x.net.Parted = p
 	x.told, x.result.Violations = append(x.told, x.result.Violations...), nil
 	x.found, x.stuck, x.reports = nil, map[string][]*finding{}, nil
 	x.net.Ordered = ordered(len(x.net.Names))

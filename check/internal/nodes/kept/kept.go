@@ -72,6 +72,28 @@ type Stage struct {
 	Traces [][]int
 }
 
+// Next begins the next stage after one in which the clock advances so often at most, and returns
+// its partition, which is one of those links that are given; nil: there are no more.
+func (s *Stage) Next(advances int, links [][][2]int) *network.Partition {
+	p := network.Partition{Until: 1}
+	switch was := s.Parted; {
+	case was == nil:
+		s.Advances = advances
+	case advances >= was.Until:
+		p.From, p.Until = was.From, was.Until+1
+	case was.From < s.Advances:
+		p.From, p.Until = was.From+1, was.From+2
+	default:
+		s.Links++
+	}
+	if s.Links >= len(links) {
+		return nil
+	}
+	p.Links = links[s.Links]
+	s.Parted = &p
+	return s.Parted
+}
+
 // Encode returns what Decode takes.
 func (s State) Encode() ([]byte, error) {
 	var b bytes.Buffer
