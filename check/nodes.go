@@ -182,8 +182,9 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		Partitions: c.Links(), Crews: usefulWorkers(c), Slow: c.Slow,
 		Properties: properties.Wanted{Agree: c.Agree, Exclusive: c.Exclusive},
 		Worker:     sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
-	asked := pick.Asked{Delays: c.Bounds.Delays, Slow: c.Slow > 0, Peers: c.Group != nil,
-		Choices: c.Group != nil && c.Group.Behaviours() > 1}
+	asked := pick.Asked{Delays: c.Bounds.Delays, Peers: c.Group != nil,
+		SlowAndParted: c.Slow > 0 && len(c.Partitions) > 0,
+		Choices:       c.Group != nil && c.Group.Behaviours() > 1}
 	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {
 		return config, clean, err
 	}
@@ -273,7 +274,7 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 		}
 		run.Assumptions.Other = []string{
 			"a connect waits until the node listens for the first time",
-			"time passes only when no node can do anything else, and messages take none",
+			"time passes only when no node can do anything else, and messages take none" + c.Exception(),
 			"a write never waits for who reads",
 			c.Mishaps(),
 		}

@@ -16,7 +16,8 @@ type NodeStep struct {
 	Node string
 	What string // in words
 	// Kind is one of NodeEventKinds; pass is that of an advance of the clock. Or it is part or
-	// heal: from then on nothing gets through to other nodes, and then it does again.
+	// heal: from then on nothing gets through to other nodes, and then it does again. Or it is
+	// arrive: from then on there is what was late on a slow connection.
 	Kind    string
 	Conn    string        // the same at both ends; empty: it is about none
 	Address string        // of a connect, a listen, and the close of a listener; what is published

@@ -112,6 +112,9 @@ type NodeEvent struct {
 	// Aborts says, of a close, that the network was parted, and something had come before that
 	// which was not read.
 	Aborts bool `json:"aborts,omitempty"`
+	// Late is, of what is sent on a slow connection, after how many advances of the clock it
+	// arrives. In a walk it is -1: Comes says when.
+	Late int `json:"late,omitempty"`
 	// Lost is how many changes of the disk a crash loses at most: the last that are not durable.
 	Lost int `json:"lost,omitempty"`
 	// Violates says, of a publish, what is wrong with it.
@@ -417,6 +420,12 @@ func (r *NodesRecording) validateEvent(i int) error {
 		!arrives && e.To > 0 {
 		return fmt.Errorf("%s to node %d, which is %.64q: only a datagram is one of %q, and who gets it",
 			e.Kind, e.To, e.Fate, NodeEventFates)
+	}
+	streams := (e.Kind == "send" || e.Kind == "shutdown" || e.Kind == "close") && e.Conn != "" &&
+		e.Address == "" && e.To > 0
+	if e.Late < 0 && (e.Late < -1 || !r.Walk) || e.Late != 0 && !streams {
+		return fmt.Errorf("%s to node %d, %d advances of the clock late: only what is sent on a connection "+
+			"is late, and only in a walk by -1", e.Kind, e.To, e.Late)
 	}
 	if e.Failed && e.Kind != "close" && e.Kind != "connect" {
 		return fmt.Errorf("%s that the network does: only a close or a connect can be that", e.Kind)

@@ -151,6 +151,40 @@ func TestWrongDatagramsAreRefused(t *testing.T) {
 	}
 }
 
+// TestWhatIsLateIsKept: likewise of what is late on a slow connection. Only what is sent there is.
+func TestWhatIsLateIsKept(t *testing.T) {
+	for _, c := range []struct {
+		want  string
+		spoil func(*NodesRecording)
+	}{
+		{"event 3: accept to node 0, 1 advances of the clock late", func(r *NodesRecording) {
+			r.Events[2].Late = 1
+		}},
+		{"event 4: send to node 1, -2 advances of the clock late", func(r *NodesRecording) {
+			r.Events[3].Late = -2
+		}},
+		{"event 4: send to node 1, -1 advances of the clock late", func(r *NodesRecording) {
+			r.Walk, r.Events[3].Late = false, -1
+		}},
+		{"event 11: close to node 0, 2 advances of the clock late", func(r *NodesRecording) {
+			r.Events[10].Late = 2
+		}},
+	} {
+		refuses(t, c.want, c.spoil)
+	}
+	for _, late := range []int{-1, 3} {
+		r := exampleOfNodes()
+		r.Events[3].Late, r.Events[4].Late, r.Events[9].Late = late, late, late
+		path := filepath.Join(t.TempDir(), "file")
+		if err := SaveNodes(path, r); err != nil {
+			t.Fatal(err)
+		}
+		if _, again, err := LoadAny(path); err != nil || cmp.Diff(r, again) != "" {
+			t.Errorf("%d: %v\n%s", late, err, cmp.Diff(r, again))
+		}
+	}
+}
+
 // refuses checks that a recording which is spoilt is refused, with an error that says so.
 func refuses(t *testing.T, want string, spoil func(*NodesRecording)) {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
+	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
 	"github.com/tandem-mc/tandem/check/internal/nodes/turns"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -184,7 +185,8 @@ func (n *environment) exit() {
 // complete runs all nodes in turns from a prefix on (package turns). It returns nil if no execution
 // begins with that.
 func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
-	if !datagram.IsPossible(x.net, prefix, x.config.Limits()) {
+	if !datagram.IsPossible(x.net, prefix, x.config.Limits()) ||
+		!slow.IsPossible(prefix, x.config.SlowLimits()) {
 		return nil, nil
 	}
 	g, limit, err := turns.Complete(x.net, prefix, x.extend)

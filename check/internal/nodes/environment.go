@@ -13,6 +13,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/check/internal/nodes/properties"
 	"github.com/tandem-mc/tandem/check/internal/nodes/published"
+	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/nodes/touched"
 	"github.com/tandem-mc/tandem/explore/skeleton"
@@ -39,7 +40,7 @@ type environment struct {
 	base int
 	clock
 	// hold says what arrives in the epoch in which the network is parted. sent has the epochs in
-	// which arrivals are sent, and tried is how many connects there were across the partition.
+	// which arrivals come else, and tried is how many connects there were across the partition.
 	hold  *network.Hold
 	sent  []int
 	tried int
@@ -64,7 +65,7 @@ func newEnvironment(net *network.Nodes, node int, script []skeleton.Event, arriv
 	n.hold = network.HoldOf(net, node, script, arrivals)
 	for i := range arrivals {
 		n.done[i] = network.IsFoundOut(&arrivals[i].Send) // it does not arrive
-		n.sent = append(n.sent, network.Epoch(script, &arrivals[i]))
+		n.sent = append(n.sent, network.Due(script, &arrivals[i]))
 	}
 	return n
 }
@@ -242,8 +243,14 @@ func (n *environment) give(in model.Input) {
 		label.Taken, label.Unaccepted, label.Failed = c.taken, !c.accepted, in.Failed
 		label.Aborts = n.aborts(c)
 	}
-	n.net.Data[label] = slices.Clone(in.Data)
 	e := skeleton.Event{Label: label, To: to}
+	var said *skeleton.Event
+	if at, known := n.places[n.nextName(&e)]; known {
+		said = &n.script[at]
+	}
+	label = slow.Label(&e, said, c.due-n.ticks)
+	e.Label, c.due = label, max(c.due, n.ticks+label.Late)
+	n.net.Data[label] = slices.Clone(in.Data)
 	if label.Unaccepted { // it takes the connection, and ends it
 		e.From, e.Got = c.inFlight[0].send.Name, c.inFlight[0].send.Label
 	}

@@ -23,6 +23,7 @@ type conn struct {
 	accepted bool // or opened by the node
 	broken   bool // a reset has arrived
 	waits    bool // it is a connect, and is not made yet
+	due      int  // epoch in which all arrives that the node has sent
 	inFlight []chunk
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
+	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
 	"github.com/tandem-mc/tandem/check/internal/nodes/ways"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
@@ -106,7 +107,7 @@ func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 		if x.net.Crashes = append(x.net.Crashes, 0); mayCrash {
 			x.net.Crashes[i] = c.CrashLimit
 		}
-		x.net.Ordered[i] = mayCrash || needsOrder(c.Worker.Environment)
+		x.net.Ordered[i] = mayCrash || c.NeedsOrder()
 		list = append(list, places.Given{Name: node.Name, Listen: node.Listen})
 	}
 	var err error
@@ -446,7 +447,8 @@ func (x *explorer) explore(item skeleton.Item) (reported, error) {
 		network.OtherDoors(x.net, item))...)
 	if x.net.Ordered[item.Component] {
 		e.found.Branches = append(e.found.Branches, slices.Concat(network.Resets(x.net, item),
-			datagram.Branches(x.net, item, x.config.Limits()))...)
+			datagram.Branches(x.net, item, x.config.Limits()),
+			slow.Branches(x.net, item, x.config.SlowLimits()))...)
 	}
 	// The network does nothing to a node that is down.
 	e.found.Branches = slices.DeleteFunc(e.found.Branches, func(b skeleton.Branch) bool {

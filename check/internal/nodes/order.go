@@ -122,12 +122,6 @@ func (n *track) nextTick(ticks int) *skeleton.Event {
 	return next
 }
 
-// needsOrder says whether the events of nodes are all in one order: what faults of the network
-// change is more than the connection that has them.
-func needsOrder(e sut.Environment) bool {
-	return e.Faults > 0 || e.EarlyTimers > 0
-}
-
 // errOrder says that the events of a node have to be in one order.
 type errOrder struct{ node int }
 

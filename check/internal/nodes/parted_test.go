@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -34,10 +35,10 @@ type partedState struct {
 	arrived, accepted, closed bool
 	// givesUp: a connect that has waited may be given up at the time at which it is made.
 	givesUp bool
-	// maySlow: one direction of the connection may be slow for some time, in which what is sent
-	// there does not arrive. slow is 1 and the end that sends there; 0: none is slow, or any more.
-	maySlow bool
-	slow    int
+	// slows is how often a direction of the connection may still be slow for some time, in which
+	// what is sent there does not arrive. When the clock has advanced longest times, it does; 0:
+	// there is no such bound.
+	slows, longest int
 }
 
 type partedNode struct {
@@ -54,7 +55,8 @@ type partedNode struct {
 }
 
 // partedEnd is one end of the connection. What it sends is on its way: letters, + for the connect,
-// . for the end of the stream, ! for a reset.
+// . for the end of the stream, ! for a reset. What comes behind a digit is slow, and it says how
+// often the clock has advanced since the first of that was sent.
 type partedEnd struct {
 	sent, got                           string
 	ended, shut, fault, closed, aborted bool
@@ -71,9 +73,8 @@ func (p *partedSystem) explore(s partedState) {
 	if len(next) == 0 {
 		next = s.advances()
 	}
-	if len(next) == 0 && s.slow > 0 { // all wait for what is slow
-		s.slow = 0
-		p.explore(s)
+	if t := s.quick(); len(next) == 0 && t != s { // all wait for what is slow
+		p.explore(t)
 		return
 	}
 	if len(next) == 0 {
@@ -94,10 +95,10 @@ func (p *partedSystem) explore(s partedState) {
 		}
 		p.explore(parted)
 	}
-	if s.maySlow && s.slow == 0 {
-		for e := range s.ends {
-			slow := s
-			slow.slow, slow.maySlow = e+1, false
+	for e := range s.ends {
+		if slow := s; s.slows > 0 && s.nodes[1].joined {
+			slow.ends[e].sent += "0"
+			slow.slows--
 			p.explore(slow)
 		}
 	}
@@ -109,7 +110,12 @@ func (p *partedSystem) explore(s partedState) {
 // drop forgets what nobody sends again.
 func (e *partedEnd) drop() {
 	if e.aborted && e.sent != "" {
-		e.sent = "!"
+		e.sent = strings.Map(func(c rune) rune {
+			if unicode.IsDigit(c) {
+				return c
+			}
+			return -1
+		}, e.sent) + "!"
 	}
 }
 
@@ -184,10 +190,15 @@ func (s partedState) advances() []partedState {
 	}
 	s.now = due
 	list := []partedState{s}
-	if s.slow > 0 {
-		over := s
-		over.slow = 0
-		list = append(list, over)
+	for e := range s.ends {
+		var next []partedState
+		for _, sent := range s.ends[e].later(s.longest) {
+			for _, t := range list {
+				t.ends[e].sent = sent
+				next = append(next, t)
+			}
+		}
+		list = next
 	}
 	if s.parted != 1 {
 		return list
@@ -199,10 +210,45 @@ func (s partedState) advances() []partedState {
 	return list
 }
 
+// later lists what may be on its way after the clock has advanced.
+func (e *partedEnd) later(longest int) (list []string) {
+	list = []string{""}
+	for i, c := range e.sent {
+		var next []string
+		for _, sent := range list {
+			isSlow := unicode.IsDigit(c)
+			if next = append(next, sent+string(c)); !isSlow {
+				continue
+			}
+			next[len(next)-1] = sent
+			if i+1 == len(e.sent) { // nothing is held
+				next = append(next, sent+string(c))
+			} else if n := int(c-'0') + 1; longest == 0 || n < longest {
+				next = append(next, sent+strconv.Itoa(min(n, 9)))
+			}
+		}
+		list = next
+	}
+	return list
+}
+
+// quick is the state in which nothing is slow.
+func (s partedState) quick() partedState {
+	for e := range s.ends {
+		s.ends[e].sent = strings.Map(func(c rune) rune {
+			if unicode.IsDigit(c) {
+				return -1
+			}
+			return c
+		}, s.ends[e].sent)
+	}
+	return s
+}
+
 // moves are the states after a step for which no time has to pass.
 func (s partedState) moves(steps [2][]string) (list []partedState) {
 	for e := range s.ends {
-		if sent := s.ends[e].sent; sent != "" && s.parted != 1 && (s.slow != e+1 || sent[0] == '+') {
+		if sent := s.ends[e].sent; sent != "" && s.parted != 1 && !unicode.IsDigit(rune(sent[0])) {
 			t := s
 			what := t.ends[e].sent[0]
 			t.ends[e].sent = t.ends[e].sent[1:]

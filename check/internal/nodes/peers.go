@@ -42,12 +42,12 @@ func cannot(x *explorer, err error) error {
 // do not know of. Peers react at once. Once nobody looks at that any more, they are not asked.
 func (w *walk) tell(m *member) {
 	for ; m.told < len(m.made); m.told++ {
-		e := m.made[m.told]
-		w.spread(&e)
+		e := &m.made[m.told]
+		w.spread(e)
 		// The last node that ends has nobody left who would notice.
 		if w.peers != nil && w.over == "" && !w.rests &&
 			slices.ContainsFunc(w.members, func(m *member) bool { return !m.gone }) {
-			w.hear(w.peers.Gets(&e))
+			w.hear(w.peers.Gets(e))
 		}
 	}
 }
@@ -55,8 +55,9 @@ func (w *walk) tell(m *member) {
 // spread tells others of an event.
 func (w *walk) spread(e *skeleton.Event) {
 	w.events++
+	w.slow.Send(w.net, e, w.ticks)
 	d := network.Did(e)
-	if w.slow.Send(e, w.ticks); d.Fate == datagram.Late {
+	if d.Fate == datagram.Late {
 		w.slow.Hold(e, w.ticks, w.random)
 	}
 	for _, other := range w.members {

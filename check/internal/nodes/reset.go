@@ -148,7 +148,7 @@ func (n *environment) comes(i int) bool {
 	if n.pace != nil {
 		return n.pace.Comes(i, n.arrivals[i].Send.Name, n.moment())
 	}
-	return network.IsDatagram(&n.arrivals[i].Send) || n.isLetThrough(i)
+	return n.ticks >= n.sent[i] && (network.IsDatagram(&n.arrivals[i].Send) || n.isLetThrough(i))
 }
 
 // isLetThrough says whether the network lets an arrival come now: it is not held, and not lost.

@@ -329,11 +329,26 @@ func TestWalksAgainstTwin(t *testing.T) {
 // network is parted, too.
 func TestSlowAgainstTwin(t *testing.T) {
 	t.Run("slow", func(t *testing.T) {
-		compareWalks(t, partedState{maySlow: true, parted: 2}, Config{Slow: 1})
+		compareWalks(t, partedState{slows: 1, parted: 2}, Config{Slow: 1})
 	})
 	t.Run("parted and slow", func(t *testing.T) {
-		compareWalks(t, partedState{givesUp: true, maySlow: true}, Config{Partitions: both(), Slow: 1})
+		compareWalks(t, partedState{givesUp: true, slows: 1}, Config{Partitions: both(), Slow: 1})
 	})
+}
+
+// TestSlowExploredAgainstTwin: random nodes whose connection is slow come to the same as a system
+// whose states are all gone through, and to nothing else.
+func TestSlowExploredAgainstTwin(t *testing.T) {
+	program := build(t, "./testdata/parted")
+	for seed := range uint64(*systems) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		scripts := randomParted(r)
+		who, slow := r.IntN(2), 1+r.IntN(3)/2
+		want := partedOutcomes(scripts, who, partedState{slows: slow, longest: 3, parted: 2})
+		twin{seed, scripts, who, want, func(check string) Config {
+			return Config{Nodes: partedNodes(program, scripts, who, check), Slow: slow}
+		}}.explored(t, 1)
+	}
 }
 
 // comeTo compares walks with what one of their nodes comes to in a system whose states are all gone

@@ -17,6 +17,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/check/internal/nodes/properties"
+	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -62,8 +63,7 @@ type Config struct {
 	Crash
 	// Properties are what has to be so of what nodes publish.
 	Properties properties.Wanted
-	// Slow is how often a connection is slow in a walk, at most, in one direction. Only walks have
-	// such connections.
+	// Slow is how often a connection is slow in an execution, at most, in one direction.
 	Slow int
 	// Datagrams are the faults of datagrams, by their names among those of the network, of which
 	// there are DatagramLimit at most in an execution.
@@ -96,6 +96,10 @@ type Crash struct {
 // DefaultDown is how often the clock advances at most while a node is down, where nothing is said.
 const DefaultDown = 2
 
+// longestSlow is after how many advances of the clock all has arrived that is sent on a slow
+// connection, in an exploration.
+const longestSlow = 3
+
 // Saving is how a check goes on that was ended.
 type Saving struct {
 	// Resume is what Save was given; nil: the check begins. Save is called between two items of
@@ -127,9 +131,28 @@ func (c *Config) OverLimit() string {
 // MostRuns is how many executions of single nodes a walk has at most.
 func (c *Config) MostRuns() int { return len(c.Nodes) + len(c.Crashes)*c.CrashLimit }
 
+// NeedsOrder says whether the events of each node are in one order: what faults of the network and
+// slow connections change is more than the connection that has them.
+func (c *Config) NeedsOrder() bool {
+	return c.Worker.Environment.Faults > 0 || c.Worker.Environment.EarlyTimers > 0 || c.Slow > 0
+}
+
+// SlowLimits are those of slow connections in an exploration.
+func (c *Config) SlowLimits() slow.Limits {
+	return slow.Limits{Most: c.Slow, Longest: longestSlow}
+}
+
 // Limits are the faults of datagrams.
 func (c *Config) Limits() datagram.Limits {
 	return datagram.Limits{Kinds: c.Datagrams, Most: c.DatagramLimit}
+}
+
+// Exception says in words which messages take time; empty: none do.
+func (c *Config) Exception() string {
+	if c.Slow == 0 {
+		return ""
+	}
+	return ", but on a slow connection"
 }
 
 // Mishaps says in words what happens to the network and to nodes, where they are explored.
@@ -161,6 +184,11 @@ func (c *Config) parts() (words string) {
 	if c.DatagramLimit > 0 {
 		words = fmt.Sprintf("; datagrams suffer at most %s in an execution, by %s",
 			textutil.CountOf(c.DatagramLimit, "time"), strings.Join(c.Datagrams, ", "))
+	}
+	if l := c.SlowLimits(); l.Most > 0 {
+		words += fmt.Sprintf("; a connection is slow at most %s in an execution: what is sent there in one "+
+			"direction arrives when the clock has advanced up to %s", textutil.CountOf(l.Most, "time"),
+			textutil.CountOf(l.Longest, "time"))
 	}
 	if len(c.Partitions) > 0 {
 		words += fmt.Sprintf("; the network is parted at most once, and heals within %.0f s, when a timer "+

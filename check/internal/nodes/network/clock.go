@@ -43,9 +43,12 @@ func IsDue(g skeleton.Global) bool {
 	return slices.ContainsFunc(g, func(l skeleton.Local) bool { return dueOf(l.Waits) > 0 })
 }
 
-// IsWhole says whether the network heals in an execution, if it is parted.
+// IsWhole says whether the network heals in an execution, if it is parted, and whether all that is
+// late arrives.
 func (n *Nodes) IsWhole(g skeleton.Global) bool {
-	return n.Parted == nil || Advances(g) >= n.Parted.Until
+	advances := Advances(g)
+	return (n.Parted == nil || advances >= n.Parted.Until) &&
+		!slices.ContainsFunc(g, func(l skeleton.Local) bool { return lastDue(l.Events) > advances })
 }
 
 // Advances is how often the clock advances.

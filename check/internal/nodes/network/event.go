@@ -47,6 +47,9 @@ type Event struct {
 	// Of a Send of a datagram, which has an Address, it is where that comes from, and Fate what has
 	// become of it: one of the words of package datagram; empty: it arrives.
 	From, Fate string
+	// Late is, of a Send, a Shutdown and a Close on a slow connection, after how many advances of
+	// the clock it arrives; 0: at once. In a walk it is Sometime.
+	Late int
 	// Time is, of a Pass, what the common clock shows then. Own says that a timer of the node is
 	// due.
 	Time time.Duration
@@ -65,6 +68,9 @@ func (e Event) Key() string {
 	}
 	if e.From != "" {
 		key += " from " + e.From + " " + e.Fate
+	}
+	if e.Late != 0 {
+		key += fmt.Sprint(" late ", e.Late)
 	}
 	if e.Violates != "" {
 		key += fmt.Sprintf(" violates %q", e.Violates)

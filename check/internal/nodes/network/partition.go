@@ -57,11 +57,11 @@ func (n *Nodes) latest(a, b, epoch int) int {
 
 // earliestOf is earliest of an arrival at a node with a script, and latestOf is latest.
 func (n *Nodes) earliestOf(script []skeleton.Event, a *skeleton.Arrival) int {
-	return n.earliest(a.Send.To, a.Send.Component, Epoch(script, a))
+	return n.earliest(a.Send.To, a.Send.Component, Due(script, a))
 }
 
 func (n *Nodes) latestOf(script []skeleton.Event, a *skeleton.Arrival) int {
-	return n.latest(a.Send.To, a.Send.Component, Epoch(script, a))
+	return n.latest(a.Send.To, a.Send.Component, Due(script, a))
 }
 
 // canCome says whether something can have arrived after some events of the script, as far as the
@@ -114,7 +114,7 @@ func HoldOf(net *Nodes, node int, script []skeleton.Event, arrivals []skeleton.A
 	}
 	for i := range arrivals {
 		h.Resets[i] = !isOver
-		may, must := net.IsHeld(node, arrivals[i].Send.Component, Epoch(script, &arrivals[i]))
+		may, must := net.IsHeld(node, arrivals[i].Send.Component, Due(script, &arrivals[i]))
 		h.Early[i] = !must && (!may || !isOver) || slices.ContainsFunc(before, func(e skeleton.Event) bool {
 			return gets(&e, &arrivals[i].Send)
 		})
@@ -198,7 +198,7 @@ func heldOn(net *Nodes, item *skeleton.Item) (list [][]int) {
 	conns := map[string]int{}
 	for i := range item.Arrivals {
 		a := &item.Arrivals[i]
-		may, must := net.IsHeld(item.Component, a.Send.Component, Epoch(item.Local.Events, a))
+		may, must := net.IsHeld(item.Component, a.Send.Component, Due(item.Local.Events, a))
 		if !may || must || IsFoundOut(&a.Send) || IsDatagram(&a.Send) {
 			continue
 		}

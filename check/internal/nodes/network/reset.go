@@ -33,8 +33,8 @@ func MayBeReset(net *Nodes, events []skeleton.Event, arrivals []skeleton.Arrival
 	})
 }
 
-// unreadAt is the epoch in which a node sends the first byte, on the connection of a close, that
-// was not read before the close.
+// unreadAt is the epoch in which the first byte that a node sends on the connection of a close, and
+// that was not read before the close, arrives there.
 func unreadAt(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) (epoch int, found bool) {
 	closed, sum := Did(&a.Send), 0
 	for i := range events {
@@ -43,7 +43,7 @@ func unreadAt(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) (epoch i
 		}
 		if e := Did(&events[i]); e.Kind == model.Send && e.Conn == closed.Conn {
 			if sum += len(net.Data[e]); sum > closed.Taken {
-				return epoch, true
+				return epoch + e.lateness(), true
 			}
 		}
 	}
@@ -55,11 +55,8 @@ func unreadAt(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) (epoch i
 // closed before that arrives, the reset is sent then.
 func ResetComes(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bool) bool {
 	node, other := a.Send.To, a.Send.Component
-	if !net.Parts(node, other) {
-		return true
-	}
 	now := Ticks(events)
-	if now > net.Parted.From && now < net.Parted.Until {
+	if net.Parts(node, other) && now > net.Parted.From && now < net.Parted.Until {
 		return false // one that had come before is an event there
 	}
 	return now >= net.earliest(node, other, resetSent(net, events, a, end))
@@ -67,7 +64,7 @@ func ResetComes(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bo
 
 // resetSent is the first epoch in which a reset can be sent to a node.
 func resetSent(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bool) int {
-	sent := Epoch(events, a)
+	sent := Due(events, a)
 	if epoch, found := unreadAt(net, events, a); end && found {
 		sent = max(sent, net.earliest(a.Send.To, a.Send.Component, epoch))
 	}
@@ -90,7 +87,7 @@ func ResetWaits(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bo
 func IsLost(net *Nodes, events []skeleton.Event, arrivals []skeleton.Arrival, a *skeleton.Arrival,
 	reset bool) bool {
 	sent := Did(&a.Send)
-	may, _ := net.IsHeld(a.Send.To, a.Send.Component, Epoch(events, a))
+	may, _ := net.IsHeld(a.Send.To, a.Send.Component, Due(events, a))
 	if !may || sent.Kind != model.Send {
 		return false
 	}

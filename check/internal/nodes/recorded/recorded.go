@@ -29,7 +29,7 @@ func Events(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
 		numbers[e.Name] = i + 1
 		list = append(list, report.NodeEvent{
 			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.Data[d],
-			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Lost: d.Lost,
+			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Late: d.Late, Lost: d.Lost,
 			Violates: d.Violates, At: d.From, Fate: d.Fate, Time: d.Time, Own: d.Own,
 			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
 		})
@@ -98,7 +98,7 @@ func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, 
 		c := r.Node - 1
 		at := stream{c, r.Conn}
 		label := network.Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken,
-			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Lost: r.Lost, Violates: r.Violates,
+			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Late: r.Late, Lost: r.Lost, Violates: r.Violates,
 			From: r.At, Fate: r.Fate, Time: r.Time, Own: r.Own}
 		switch label.Kind {
 		case model.Connect, model.Accept, model.Listen:

@@ -8,7 +8,6 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/explore/skeleton"
-	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // Spell is one such time that is still to come: it begins after so many events of all nodes, and
@@ -73,17 +72,19 @@ func (s *Spells) forget(ticks int) {
 	}
 }
 
-// Send notes an event of a node, after so many advances of the clock. It says whether it is held.
-func (s *Spells) Send(e *skeleton.Event, ticks int) bool {
+// Send notes an event of a node, after so many advances of the clock. If it is held, its label says
+// that it is late.
+func (s *Spells) Send(net *network.Nodes, e *skeleton.Event, ticks int) {
 	d := network.Did(e)
 	at := Direction{e.Component, d.Conn}
 	until := s.until[at]
-	sends := d.Kind == model.Send || d.Kind == model.Shutdown || d.Kind == model.Close
-	if !sends || d.Conn == "" || until <= ticks {
-		return false
+	if !network.Streams(e) || until <= ticks {
+		return
 	}
 	s.held[e.Name] = heldSend{Direction: at, until: until}
-	return true
+	data := net.Data[d]
+	d.Late = network.Sometime
+	net.Data[d], e.Label = data, d
 }
 
 // Hold holds a datagram back: until the next one of its socket has come, or for some advances of

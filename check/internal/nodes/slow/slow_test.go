@@ -14,16 +14,16 @@ import (
 func TestSpells(t *testing.T) {
 	s := New([]Spell{{Events: 2, Length: 3}})
 	random := rand.New(rand.NewPCG(1, 1))
-	open := []Direction(nil)
+	n, open, net := 0, []Direction(nil), &network.Nodes{Data: map[network.Event][]byte{}}
 	begin := func(events, ticks int) {
 		s.Begin(events, ticks, random, func() []Direction { return open })
 	}
-	n := 0
 	send := func(from int, conn string, kind model.Kind, ticks int) (skeleton.Name, bool) {
 		n++
-		e := &skeleton.Event{Name: skeleton.Name{Component: from, N: n},
+		e := &skeleton.Event{Name: skeleton.Name{Component: from, N: n}, To: 1 - from,
 			Label: network.Event{Kind: kind, Conn: conn}}
-		return e.Name, s.Send(e, ticks)
+		s.Send(net, e, ticks)
+		return e.Name, network.Did(e).Late == network.Sometime
 	}
 	slow := func(want bool, from int, conn string, kind model.Kind, ticks int) skeleton.Name {
 		t.Helper()

@@ -4,6 +4,7 @@ package told
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ const NotInTime = "the time limit was reached before"
 // step.
 func Steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 	ticks := 0
+	arrive := arrivals(net, g)
 	for _, p := range course.Order(net, g) {
 		e := &g[p.Node].Events[p.At]
 		switch {
@@ -34,6 +36,7 @@ func Steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 			list = append(list, report.NodeStep{What: "the time is " + clockText(now),
 				Kind: model.Pass.String(), Time: now})
 			list = append(list, healsAfter(net, ticks)...)
+			list = append(list, arrive[ticks]...)
 		case e.Tick == 0:
 			d := network.Did(e)
 			list = append(list, report.NodeStep{Node: net.Names[p.Node], What: Words(net, e),
@@ -68,6 +71,35 @@ var fates = map[string]string{datagram.Lost: ", which is lost", datagram.Late: "
 	datagram.Copied: ", a second time, by the network", datagram.Parted: ", which does not get through",
 	datagram.Refused: ", and nobody is there"}
 
+// late says that something arrives late; empty: it does not.
+func late(d network.Event) string {
+	if d.Late == 0 {
+		return ""
+	}
+	return ", which arrives late"
+}
+
+// arrivals are the steps with which there is what was late, by how often the clock has advanced.
+func arrivals(net *network.Nodes, g skeleton.Global) map[int][]report.NodeStep {
+	steps := map[int][]report.NodeStep{}
+	for c := range g {
+		ticks := 0
+		for i := range g[c].Events {
+			e := &g[c].Events[i]
+			d := network.Did(e)
+			if ticks = max(ticks, e.Tick); d.Late <= 0 {
+				continue
+			}
+			step := report.NodeStep{Node: net.Names[e.To], Kind: "arrive", Conn: d.Conn,
+				What: "what was late on " + d.Conn + " is there"}
+			if due := ticks + d.Late; !slices.Contains(steps[due], step) {
+				steps[due] = append(steps[due], step)
+			}
+		}
+	}
+	return steps
+}
+
 // Words says what an event is. Data are cut, and may be of any kind: whoever prints them
 // quotes what is not printable.
 func Words(net *network.Nodes, e *skeleton.Event) string {
@@ -78,7 +110,7 @@ func Words(net *network.Nodes, e *skeleton.Event) string {
 			return fmt.Sprintf("sends on %s to %s: %s%s", d.Conn, d.Address, shown(net.Data[d]),
 				fates[d.Fate])
 		}
-		return fmt.Sprintf("sends on %s: %s", d.Conn, shown(net.Data[d]))
+		return fmt.Sprintf("sends on %s: %s%s", d.Conn, shown(net.Data[d]), late(d))
 	case model.Receive:
 		if d.End {
 			return "finds the end of " + d.Conn
@@ -103,14 +135,15 @@ func Words(net *network.Nodes, e *skeleton.Event) string {
 		}
 		return "listens at " + d.Address
 	case model.Shutdown:
-		return "shuts down " + d.Conn
+		return "shuts down " + d.Conn + late(d)
 	case model.Close:
 		switch {
 		case d.Failed && e.To == skeleton.Nobody:
 			return "gets nothing through " + d.Conn + " any more, a fault of the network"
 		case d.Failed:
-			return "loses " + d.Conn + ", a fault of the network"
+			return "loses " + d.Conn + ", a fault of the network" + late(d)
 		}
+		return "closes " + d.Conn + d.Address + late(d)
 	case model.Broken:
 		return "finds " + d.Conn + " reset by " + net.Names[e.From.Component]
 	case model.Crashed:
