@@ -41,7 +41,9 @@
 # make steam      philosophers, 15-puzzle and bakery beside StEAM's numbers; ROWS=..., UPDATE=1
 # make external   searches with more states than memory has room for; MODELS=twophase:11 MEMORY=512, KILLS=...
 # make workers    what 1, 2, 4 and 8 workers of a distributed search cost, each in a network namespace of
-#                 its own: of executions, and of states; ARGS='lastzero 16' MODEL=twophase:10
+#                 its own: of executions, and of states; ARGS='lastzero 16' MODEL=twophase:10 CHECKPOINT=1s
+# make loss       what it costs to lose a part of a search over states, with checkpoints and without;
+#                 MODEL=twophase:10 CHECKPOINT=10s
 # make raft       go.etcd.io/raft checked within bounds that take minutes; UPDATE=1
 # make clean      remove bin
 
@@ -57,7 +59,7 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath
 .NOTPARALLEL:
 .PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \
 	soak fuzz cases kills roots versions table2 adaptive libraries servers museum finders protocols online container compose \
-	external steam workers raft lint house clean
+	external steam workers loss raft lint house clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed
@@ -236,6 +238,9 @@ external:
 workers: setup build
 	@scripts/distributed/measure.sh '$(or $(ARGS),lastzero 16)'
 	@scripts/distributed/states.sh '$(or $(MODEL),twophase:9)'
+
+loss: build
+	@scripts/distributed/loss.sh '$(or $(MODEL),twophase:10)'
 
 # Go only: neither root nor peers are needed.
 raft:

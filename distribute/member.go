@@ -14,8 +14,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Post brings messages to the members of a run, and from them. What was sent is there until the run
-// ends, so a new member gets all that the one before it has got.
+// Post brings messages to the members of a run, and from them. What was sent is there until whoever
+// leads says that nobody needs it, so a new member gets all that it needs of what the one before it
+// has got.
 type Post interface {
 	// Send sends a message. It tries again until the server has taken it, or the context ends.
 	Send(ctx context.Context, to int, data []byte) error

@@ -10,7 +10,8 @@
 # program, and which part of them the search alone takes; what the parts say of what they have sent;
 # megabytes to and from workers.
 #
-# The exit code is 1 if a result was another one. PARTS="1 2" and FUNCTIONS="hash part" take others.
+# The exit code is 1 if a result was another one. PARTS="1 2" and FUNCTIONS="hash part" take others,
+# and CHECKPOINT=1s has parts save that often.
 # Needs root, ip, and bin/tandem (make build).
 set -eu
 network=10.211.56
@@ -30,7 +31,7 @@ for function in ${FUNCTIONS:-hash part}; do for parts in ${PARTS:-1 2 4 8}; do
 	rm -f "$dir"/far* "$dir"/worker*
 	# The compiler is not a part of it: with the program in its cache it takes about a second.
 	(bin/tandem protocol ./examples/protocols/together --parts "$parts" --partition "$function" \
-		--distribute "embedded=$network.1:0" -- "$model" >"$dir/far" 2>"$dir/far.log"
+		--checkpoint "${CHECKPOINT:-10s}" --distribute "embedded=$network.1:0" -- "$model" >"$dir/far" 2>"$dir/far.log"
 		times >"$dir/far.times") &
 	join $! "$dir/far.log" "$parts"
 	all=$(seconds "$dir"/far.times "$dir"/worker*.times)
