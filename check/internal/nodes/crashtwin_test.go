@@ -427,14 +427,20 @@ func TestMortalWalksAgainstTwin(t *testing.T) {
 }
 
 // TestCrashesWithParts: what a random client comes to at random where nodes crash, and the network
-// is parted, it comes to where they are explored.
+// is parted, or a connection is slow, it comes to where they are explored.
 func TestCrashesWithParts(t *testing.T) {
+	t.Run("parted", func(t *testing.T) { testCrashesWith(t, Config{Partitions: both()}) })
+	t.Run("slow", func(t *testing.T) { testCrashesWith(t, Config{Slow: 1}) })
+}
+
+func testCrashesWith(t *testing.T, faults Config) {
+	t.Helper()
 	program := build(t, "./testdata/parted")
 	const who = 1
 	more := 0 // that they do not come to without a partition
 	for seed, tested := uint64(0), 0; tested < 1+*systems/10; seed++ {
 		scripts, _, c := randomMortalNodes(rand.New(rand.NewPCG(seed, 22)))
-		c.Partitions, c.CrashLimit, c.Down = both(), 1, 100
+		c.Partitions, c.Slow, c.CrashLimit, c.Down = faults.Partitions, faults.Slow, 1, 100
 		// Without a limit, the kernel would give up in walks, where the clock may advance far.
 		scripts[1] = strings.Replace(scripts[1], "d ", "d700 ", 1)
 		can := mortalOutcomes(scripts, who, c)
