@@ -37,7 +37,8 @@ type checkpoint struct {
 	// behind it.
 	Place  uint64
 	Pieces []session.Pieces
-	// Bytes are those that were written for this checkpoint, and Took is the time for it.
+	// Bytes are those that were written for this checkpoint, and Took is the time for which the
+	// part did not search. What was written is sent to the server while it does.
 	Bytes int64
 	Took  time.Duration
 }
@@ -51,93 +52,6 @@ func (c *checkpoint) head() string {
 type savedOf struct {
 	Search int
 	Saves  []checkpoint // the last one at the end
-}
-
-// rarely is which part of the time a part may save, at most.
-const rarely = 20
-
-// pieceBytes is how many bytes of states are stored together.
-const pieceBytes = 8 << 20
-
-// saver writes the checkpoints of a part. It is an io.Writer for states. While it writes, the part
-// does nothing else: other parts search meanwhile, and what it takes is known exactly.
-type saver struct {
-	t       Transport
-	own     int
-	process uint64
-	// Every is the least time between two; zero: there are none. Always has one at each level.
-	every  time.Duration
-	always bool
-	last   time.Time     // when the last one was begun, or the search was
-	took   time.Duration // for it
-
-	pieces  []session.Pieces // of the last one
-	written int              // pieces of this process
-	heads   int
-	piece   []byte
-	bytes   int64
-	size    int // of a piece
-}
-
-// isDue says whether it is time to save. To do it takes about as long as the last time.
-func (s *saver) isDue() bool {
-	return s.always || s.every > 0 && time.Since(s.last) >= max(s.every, rarely*s.took)
-}
-
-// Write puts bytes into pieces.
-func (s *saver) Write(data []byte) (int, error) {
-	s.piece = append(s.piece, data...)
-	if len(s.piece) < s.size {
-		return len(data), nil
-	}
-	return len(data), s.flush()
-}
-
-// flush stores a piece.
-func (s *saver) flush() error {
-	if len(s.piece) == 0 {
-		return nil
-	}
-	err := s.put(session.Object{Part: s.own, Process: s.process, Number: s.written}, s.piece)
-	if n := len(s.pieces); n > 0 && s.pieces[n-1].Process == s.process {
-		s.pieces[n-1].To++
-	} else {
-		s.pieces = append(s.pieces, session.Pieces{Process: s.process, From: s.written, To: s.written + 1})
-	}
-	s.written++
-	s.piece = s.piece[:0]
-	return err
-}
-
-// put stores an object with its checksum.
-func (s *saver) put(o session.Object, data []byte) error {
-	data = binary.LittleEndian.AppendUint32(data, crc32.ChecksumIEEE(data))
-	s.bytes += int64(len(data))
-	return s.t.Put(o.String(), data)
-}
-
-// save saves the part as it is when a level is done, and tells the front. The place is that of the
-// message with which the level began.
-func (p *part) save(place uint64) error {
-	s, start := &p.saver, time.Now()
-	s.bytes = 0
-	err := p.share.WriteStates(s)
-	if err == nil {
-		err = s.flush()
-	}
-	c := checkpoint{Part: p.own, Process: p.process, Number: s.heads, Level: p.level - 1, Place: place,
-		Pieces: slices.Clone(s.pieces)}
-	if err == nil {
-		s.heads++
-		err = s.put(session.Object{Part: p.own, Process: p.process, IsHead: true, Number: c.Number}, p.head())
-	}
-	// The time counts from the beginning: what was reached meanwhile is saved the next time.
-	s.last, s.took = start, time.Since(start)
-	if err != nil {
-		return err
-	}
-	c.Bytes, c.Took = s.bytes, s.took
-	return p.t.Send(Front, encode(kindSaved, p.Search, c))
 }
 
 // headLine is the beginning of a head: another version of it may be read by none.

@@ -100,6 +100,7 @@ func newPart(c Config, s *Session) *part {
 func Join(c Config, s *Session) (result []byte, err error) {
 	p := newPart(c, s)
 	defer func() {
+		p.saver.close()
 		if p.share != nil {
 			p.share.Release()
 		}
