@@ -7,6 +7,8 @@
 # make lint       vet, staticcheck, and the rules of the house
 # make house      measures of the code: before it was rebuilt, now, and what is wanted
 # make bench      what must not get slower, compared with scripts/bench/kept.txt; ALL=1: everything
+# make bench-peers executions in a second of processor time, beside those of Nidhugg and GenMC where
+#                 they are installed (scripts/bench/others/install.sh); ROWS=..., ROUNDS=3
 # make fuzz       every fuzz target, TIME=1m each
 # make versions   the same programs built with all supported releases of Go, which are downloaded
 #
@@ -58,8 +60,8 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath
 
 .NOTPARALLEL:
 .PHONY: all build debugger man release setup demo test std twins programs scripts pairs delays deep bench \
-	soak fuzz cases kills roots versions table2 adaptive libraries servers museum finders protocols online container compose \
-	external steam workers loss raft lint house clean
+	bench-peers soak fuzz cases kills roots versions table2 adaptive libraries servers museum finders \
+	protocols online container compose external steam workers loss raft lint house clean
 all: build
 
 # The peers' shim becomes a part of tandem. Without it, tandem builds it when it is first needed
@@ -141,6 +143,9 @@ deep: setup build
 # Without UPDATE, a test that is listed as passing and does not is an error.
 std:
 	$(GO) test ./sut -count 1 -timeout 60m -run '^TestStandardLibrary$$' -v -std all $(if $(UPDATE),-update-std)
+
+bench-peers: build
+	@$(GO) run ./scripts/bench/others -rows '$(or $(ROWS),.)' -rounds $(or $(ROUNDS),3)
 
 bench: setup build
 	$(GO) run ./scripts/bench $(if $(ALL),-all -rounds 1) run

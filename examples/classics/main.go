@@ -18,6 +18,7 @@ import (
 func main() {
 	programs := map[string]func(n int){
 		"lastzero": lastZero, "readers": readers, "filesystem": fileSystem, "indexer": indexer,
+		"writers": writers, "locks": locks,
 	}
 	if len(os.Args) == 3 {
 		if n, err := strconv.Atoi(os.Args[2]); err == nil && n > 0 && programs[os.Args[1]] != nil {
@@ -25,7 +26,7 @@ func main() {
 			return
 		}
 	}
-	fmt.Fprintln(os.Stderr, "usage: classics lastzero|readers|filesystem|indexer SIZE")
+	fmt.Fprintln(os.Stderr, "usage: classics lastzero|readers|filesystem|indexer|writers|locks SIZE")
 	os.Exit(2)
 }
 
@@ -122,6 +123,35 @@ func indexer(n int) {
 				for !enter(h, message) {
 					h = (h + 1) % tableSize
 				}
+			}
+		})
+	}
+	done.Wait()
+}
+
+// writers has n goroutines that each write the same variable: n! orders.
+func writers(n int) {
+	var x atomic.Int32
+	var done sync.WaitGroup
+	for i := range n {
+		done.Go(func() { x.Store(int32(i)) })
+	}
+	done.Wait()
+}
+
+const sections = 3 // of each goroutine
+
+// locks has n goroutines that each enter critical sections of one lock: (3n)! / 6^n orders.
+func locks(n int) {
+	var lock sync.Mutex
+	var entered int
+	var done sync.WaitGroup
+	for range n {
+		done.Go(func() {
+			for range sections {
+				lock.Lock()
+				entered++
+				lock.Unlock()
 			}
 		})
 	}
