@@ -9,8 +9,8 @@ import (
 )
 
 // classics are the published numbers of executions: Abdulla, Aronis, Jonsson, Sagonas: Source Sets:
-// A Foundation for Optimal Dynamic Partial Order Reduction, Journal of the ACM 64(4), 2017. Those of
-// writers and locks are the orders of n writes, and of three critical sections of n goroutines.
+// A Foundation for Optimal Dynamic Partial Order Reduction, Journal of the ACM 64(4), 2017. Those
+// of writers and locks are the orders of n writes, and of three critical sections of n goroutines.
 var classics = []struct {
 	program   string
 	n         int

@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// row is a program with its size.
+// row is a program with its size. A table has one line for each.
 type row struct {
 	program string
 	n       int
@@ -35,6 +35,10 @@ type row struct {
 
 func (r row) String() string { return fmt.Sprintf("%s(%d)", r.program, r.n) }
 
+// rows are from Abdulla, Aronis, Jonsson, Sagonas: "Optimal Dynamic Partial Order Reduction", POPL
+// 2014 (lastzero, readers) and from Flanagan, Godefroid: "Dynamic Partial-Order Reduction for Model
+// Checking Software", POPL 2005 (filesystem, indexer). In writers and locks everything depends on
+// everything, so there is nothing to reduce, and only the cost of an execution counts.
 var rows = []row{
 	{"writers", 8, 40_320},
 	{"writers", 9, 362_880},
@@ -47,7 +51,9 @@ var rows = []row{
 	{"indexer", 15, 4_096},
 }
 
-// run prints a line for each row, with a column for each tool.
+// run prints a line for each row, with a column for each tool. A tool that is not installed has no
+// column, and that is said. The rows before one that cannot be measured are printed in any case:
+// what is wrong with it is returned at the end.
 func run(args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("others", flag.ContinueOnError)
 	flags.SetOutput(progress)
@@ -63,6 +69,7 @@ func run(args []string, out, progress io.Writer) error {
 	if *rounds < 1 {
 		return errors.New("-rounds: each has to be run once at least")
 	}
+	// Our own rows are of use alone, too.
 	var tools []tool
 	for _, t := range all() {
 		if err := t.missing(); err != nil {

@@ -43,7 +43,8 @@ func TestCounts(t *testing.T) {
 		{nidhugg(), "Segmentation fault", 0, "nothing that was printed matches"},
 		{genMC(), "Number of complete executions explored: 720\nTotal wall-clock time: 0.02s\n", 720, ""},
 		{tandem(1, "off"), `{"verdict": "holds", "counts": {"executions": 720}}`, 720, ""},
-		{tandem(1, "off"), `{"verdict": "unknown", "reason": "a bound"}`, 0, "the verdict is unknown: a bound"},
+		{tandem(1, "off"), `{"verdict": "unknown", "reason": "a bound"}`, 0,
+			"the verdict is unknown: a bound"},
 		{tandem(1, "off"), `HOLDS`, 0, "invalid character"},
 	} {
 		n, err := test.tool.count([]byte(test.out))
@@ -86,6 +87,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestTable: the table has the format of Markdown, so it can be put into a document as it is. A
+// tool that needs more executions than the least shows how many, and one that failed says so.
 func TestTable(t *testing.T) {
 	var out strings.Builder
 	header(&out, []tool{{name: "one"}, {name: "other"}, {name: "third"}})
@@ -99,6 +102,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestBadArguments: what cannot be done is said before anything is measured, which takes minutes.
 func TestBadArguments(t *testing.T) {
 	for _, test := range []struct {
 		args []string

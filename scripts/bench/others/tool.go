@@ -20,7 +20,7 @@ import (
 //go:embed programs/*.c
 var programs embed.FS
 
-// patience is how long a run may take.
+// patience is how long a run may take. Those that compare take a minute or two.
 const patience = 20 * time.Minute
 
 // tool is a model checker, with settings.
@@ -73,7 +73,8 @@ func genMC() tool {
 		missing: installed("genmc"),
 		command: func(dir string, r row) []string {
 			return []string{"genmc", "--sc", "--disable-estimation", "--disable-sr", "--disable-spin-assume",
-				"--disable-ipr", "--disable-bam", "--", "-std=gnu11", fmt.Sprintf("-DN=%d", r.n), source(dir, r)}
+				"--disable-ipr", "--disable-bam", "--", "-std=gnu11", fmt.Sprintf("-DN=%d", r.n),
+				source(dir, r)}
 		},
 		count: printed(`complete executions explored: (\d+)`),
 	}
@@ -142,7 +143,8 @@ func source(dir string, r row) string { return filepath.Join(dir, "programs", r.
 // write puts the programs in C into a directory.
 func write(dir string) error { return os.CopyFS(dir, programs) }
 
-// run checks one program.
+// run checks one program. What a tool has printed is in the error, since it alone knows what it did
+// not like.
 func (t tool) run(dir string, r row) (result, error) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
