@@ -162,16 +162,20 @@ func (c *Conn) Message() (data []byte, place uint64, err error) {
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {
 		return nil, 0, err
 	}
-	data, err = c.bytes(binary.LittleEndian.Uint32(head[:]))
+	data, err = c.bytes(nil, binary.LittleEndian.Uint32(head[:]))
 	return data, binary.LittleEndian.Uint64(head[4:]), err
 }
 
 // bytes reads so many bytes.
-func (c *Conn) bytes(n uint32) ([]byte, error) {
+func (c *Conn) bytes(room []byte, n uint32) ([]byte, error) {
 	if n > maxFrame {
 		return nil, errFrame
 	}
-	data := make([]byte, n)
+	data := room
+	if int(n) > cap(data) {
+		data = make([]byte, n)
+	}
+	data = data[:n]
 	_, err := io.ReadFull(c.in, data)
 	return data, err
 }
@@ -184,17 +188,24 @@ const headSize = 1 + 4 + 8 + 4
 func (c *Conn) WriteFrame(f Frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.out = append(c.out[:0], byte(f.Op))
-	c.out = binary.LittleEndian.AppendUint32(c.out, uint32(int32(f.To)))
-	c.out = binary.LittleEndian.AppendUint64(c.out, f.Process)
-	c.out = binary.LittleEndian.AppendUint32(c.out, uint32(len(f.Data)))
-	c.out = append(c.out, f.Data...)
+	c.out = append(appendHead(c.out[:0], f, len(f.Data)), f.Data...)
 	_, err := c.conn.Write(c.out)
 	return err
 }
 
+// appendHead writes the head of a frame with so many bytes.
+func appendHead(dst []byte, f Frame, size int) []byte {
+	dst = append(dst, byte(f.Op))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(int32(f.To)))
+	dst = binary.LittleEndian.AppendUint64(dst, f.Process)
+	return binary.LittleEndian.AppendUint32(dst, uint32(size))
+}
+
 // Frame reads what the process wants.
-func (c *Conn) Frame() (f Frame, err error) {
+func (c *Conn) Frame() (Frame, error) { return c.frame(nil) }
+
+// frame reads a frame, into room if that is large enough.
+func (c *Conn) frame(room []byte) (f Frame, err error) {
 	var head [headSize]byte
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {
 		return f, err
@@ -204,6 +215,6 @@ func (c *Conn) Frame() (f Frame, err error) {
 	if f.Op > Get {
 		return f, errFrame
 	}
-	f.Data, err = c.bytes(binary.LittleEndian.Uint32(head[13:]))
+	f.Data, err = c.bytes(room, binary.LittleEndian.Uint32(head[13:]))
 	return f, err
 }

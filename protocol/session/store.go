@@ -123,9 +123,11 @@ func (s *Store) Do(op Op, name string, data []byte) ([]byte, error) {
 		}
 		s.conn = NewConn(conn)
 	}
-	// There is one answer to each, so the next one is that of this.
-	err := s.conn.WriteFrame(Frame{Op: op, To: len(name), Data: append([]byte(name), data...)})
-	if err != nil {
+	// An object has megabytes, and is not copied. There is one answer to each, so the next one is
+	// that of this.
+	head := appendHead(nil, Frame{Op: op, To: len(name)}, len(name)+len(data))
+	buffers := net.Buffers{append(head, name...), data}
+	if _, err := buffers.WriteTo(s.conn.conn); err != nil {
 		return nil, err
 	}
 	answer, _, err := s.conn.Message()
@@ -142,10 +144,13 @@ func (s *Store) Do(op Op, name string, data []byte) ([]byte, error) {
 	return answer[1:], nil
 }
 
-// Serve answers what comes over the connection of a store, until that ends.
+// Serve answers what comes over the connection of a store, until that ends. What is put may be kept
+// only until put returns.
 func (c *Conn) Serve(put func(name string, data []byte) error, get func(name string) ([]byte, error)) {
+	var room []byte
 	for {
-		f, err := c.Frame()
+		f, err := c.frame(room)
+		room = f.Data
 		if err != nil || f.Op < Put || f.To < 0 || f.To > len(f.Data) {
 			return
 		}

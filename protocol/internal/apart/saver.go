@@ -42,6 +42,7 @@ type saver struct {
 	size    int // of a piece
 
 	work    chan stored
+	free    chan []byte  // pieces that are stored: fresh memory takes long, so it is used again
 	waiting atomic.Int64 // in work
 	isOver  atomic.Bool  // what waits is not stored any more
 	busy    sync.WaitGroup
@@ -64,7 +65,7 @@ func (s *saver) isDue() bool {
 // add has something stored, behind all that waits.
 func (s *saver) add(x stored) {
 	if s.work == nil {
-		s.work = make(chan stored, maxPieces)
+		s.work, s.free = make(chan stored, maxPieces), make(chan []byte, maxPieces)
 		s.busy.Go(s.store)
 	}
 	s.waiting.Add(1)
@@ -82,11 +83,34 @@ func (s *saver) store() {
 			err = s.t.Send(Front, x.message)
 		default:
 			err = s.t.Put(x.name, x.data)
+			if cap(x.data) >= s.room() {
+				s.recycle(x.data)
+			}
 		}
 		if err != nil {
 			s.isOver.Store(true)
 		}
 		s.waiting.Add(-1)
+	}
+}
+
+// room is how many bytes a piece may have: those that are too few, what comes then, and a checksum.
+func (s *saver) room() int { return s.size + 1<<18 }
+
+// recycle keeps the memory of a piece, if there is not too much.
+func (s *saver) recycle(piece []byte) {
+	select {
+	case s.free <- piece[:0]:
+	default: // the collector has it
+	}
+}
+
+// begin begins a piece.
+func (s *saver) begin() {
+	select {
+	case s.piece = <-s.free: // which never comes if nothing was stored yet
+	default:
+		s.piece = make([]byte, 0, s.room())
 	}
 }
 
@@ -101,6 +125,9 @@ func (s *saver) close() {
 
 // Write puts bytes into pieces.
 func (s *saver) Write(data []byte) (int, error) {
+	if s.piece == nil {
+		s.begin()
+	}
 	s.piece = append(s.piece, data...)
 	if len(s.piece) >= s.size {
 		s.flush()
