@@ -235,9 +235,14 @@ func FaultKinds() []string { return sut.FaultKinds }
 // program without deadlines waits for ever.
 func DefaultFaultKinds() []string { return sut.DefaultFaultKinds }
 
+// NodesExecutions is how many executions of single nodes there are at most, if nothing is said.
+// Each is a part of one of the whole system, and takes about a millisecond.
+const NodesExecutions = 100_000
+
 // Default returns what holds without a file, and for the keys that a file leaves
 // out: no peers, strategy after-io, at most 10000 executions of at most 10000
-// transitions, and ten minutes; an empty standard input and no signals.
+// transitions, and ten minutes; an empty standard input and no signals. With nodes, Executions is
+// NodesExecutions.
 func Default() Config {
 	return Config{
 		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0],

@@ -200,7 +200,9 @@ func TestDefaults(t *testing.T) {
 }
 
 // TestTimeLiftsExecutions: the default number of executions is no bound where a time was asked for.
+// It is another one for nodes.
 func TestTimeLiftsExecutions(t *testing.T) {
+	const nodes = "nodes: [{name: a, package: ./a, listen: \"127.0.0.1:1\"}, {name: b, package: ./b}]\n"
 	for text, want := range map[string]int{
 		"bounds: {}":                            Default().Bounds.Executions,
 		"bounds: {depth: 7}":                    Default().Bounds.Executions,
@@ -208,6 +210,9 @@ func TestTimeLiftsExecutions(t *testing.T) {
 		"bounds: {executions: 7, time: 1h}":     7,
 		"bounds: {time: 1h, executions: 7}":     7,
 		"bounds: {executions: 10000, time: 1h}": 10_000,
+		nodes:                                   NodesExecutions,
+		nodes + "bounds: {executions: 7}":       7,
+		nodes + "bounds: {time: 1h}":            MaxExecutions,
 	} {
 		got, err := parse("x.yaml", []byte(text), beside{})
 		if err != nil || got.Bounds.Executions != want {

@@ -173,6 +173,9 @@ func decode(values map[string]any) (document, error) {
 	// Keys that were not given get their defaults, also those inside of bounds.
 	v := viper.New()
 	defaults := Default()
+	if nodes, _ := values["nodes"].([]any); len(nodes) > 0 {
+		defaults.Bounds.Executions = NodesExecutions
+	}
 	v.SetDefault("strategy", defaults.Strategy)
 	v.SetDefault("backend", defaults.Backend)
 	v.SetDefault("quiescence", defaults.Quiescence)

@@ -136,8 +136,8 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 func (f *checkFlags) registerBounds(p *pflag.FlagSet) {
 	d := configs.Default().Bounds
 	p.IntVar(&f.bounds.Executions, "executions", 0,
-		fmt.Sprintf("run at most `n` executions (default %d; with --time as many as there is time for)",
-			d.Executions))
+		fmt.Sprintf("run at most `n` executions (default %d, and %d of nodes; with --time as many as there "+
+			"is time for)", d.Executions, configs.NodesExecutions))
 	p.IntVar(&f.bounds.Depth, "depth", 0,
 		fmt.Sprintf("cut executions off after `n` transitions (default %d)", d.Depth))
 	p.DurationVar(&f.bounds.Time, "time", 0,
