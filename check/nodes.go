@@ -17,6 +17,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/portfolio"
 	"github.com/tandem-mc/tandem/check/internal/nodes/properties"
+	"github.com/tandem-mc/tandem/check/internal/nodes/room"
 	"github.com/tandem-mc/tandem/check/internal/saved"
 	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/configs"
@@ -72,6 +73,9 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	timed, cancel := context.WithTimeout(ctx, c.Bounds.Time-before)
 	defer cancel()
 	began := time.Now().Add(-before)
+	memory := room.New(int64(c.SearchMib) << 20)
+	defer memory.Close()
+	config.Full = memory.Full
 	var found *nodes.Result
 	err = peers.during(timed, r, &config, listener, func() (err error) {
 		found, err = portfolio.Run(timed, config)
@@ -93,6 +97,10 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	case saver.Run.State() != nil:
 		result.Run.ResumeCommand = resumeCommand(saver.Run.Path()) +
 			raisedBy(c.Bounds, found.Runs, result.Run.Counts.Elapsed)
+		more := min(2*c.SearchMib, configs.MaxMemoryMiB)
+		if more > c.SearchMib && strings.Contains(found.Reason, room.Flag) {
+			result.Run.ResumeCommand += fmt.Sprintf(" %s %d", room.Flag, more)
+		}
 	}
 	for _, v := range found.Violations {
 		result.add(v)

@@ -37,6 +37,7 @@ type savedRequest struct {
 // not depend on them, or they are bounds.
 var mayChange = []string{
 	"bounds.executions", "bounds.time", "workers", "backend", "save_interval", "cache_mib", "checkpoint_mib",
+	"search_mib",
 }
 
 // OpenSavedCheck opens a saved run by its name or its directory. A place for runs is needed only

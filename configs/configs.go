@@ -121,14 +121,16 @@ type Node struct {
 // MaxNodes bounds how many programs are checked together.
 const MaxNodes = 16
 
-// Room is how much memory may be used for the peers.
+// Room is how much memory may be used for the peers, and for a search.
 type Room struct {
+	// SearchMib is for the search of several programs, MinSearchMiB to MaxMemoryMiB.
+	SearchMib int `mapstructure:"search_mib"`
 	// CheckpointMib is for checkpoints of the peers and their files, MinCheckpointMiB to
 	// MaxMemoryMiB.
-	CheckpointMib int
+	CheckpointMib int `mapstructure:"checkpoint_mib"`
 	// CacheMib is how much the I/O cache may take before it puts answers into a file, 1 to
 	// MaxMemoryMiB.
-	CacheMib int
+	CacheMib int `mapstructure:"cache_mib"`
 }
 
 // Mask is a rule for a field that may differ between two answers of a peer to the same request,
@@ -199,6 +201,8 @@ const (
 	MaxDiskMiB = 4 << 10
 	// MaxMemoryMiB bounds the heap of an execution, and what the checker itself may keep in memory.
 	MaxMemoryMiB = 64 << 10
+	// MinSearchMiB is what a search of several programs takes in any case.
+	MinSearchMiB = 64
 	// MinCheckpointMiB has room for one checkpoint of a small server.
 	MinCheckpointMiB = 16
 	// MaxSignalLimit bounds how often signals arrive.
@@ -246,7 +250,8 @@ const NodesExecutions = 100_000
 func Default() Config {
 	return Config{
 		Strategy: "after-io", Backend: Backends[0], Quiescence: Quiescences[0], Scope: Scopes[0],
-		Room: Room{CacheMib: 1024, CheckpointMib: 1024}, Races: []string{sut.RacesDirect}, SelfCheck: 1000,
+		Room:  Room{SearchMib: 4096, CheckpointMib: 1024, CacheMib: 1024},
+		Races: []string{sut.RacesDirect}, SelfCheck: 1000,
 		SaveInterval: 10 * time.Second,
 		PeerPatience: watch.DefaultPatience,
 		World: sut.Environment{Machine: sut.Machine{Hostname: sut.DefaultHostname}, Disk: sut.DefaultDisk,

@@ -100,7 +100,7 @@ func exampleConfig(example []byte, cache peers.Group) Config {
 		Strategy: "after-io",
 		Backend:  "auto", Quiescence: "auto",
 		Scope: "group",
-		Room:  Room{CacheMib: 1024, CheckpointMib: 1024},
+		Room:  Room{CacheMib: 1024, CheckpointMib: 1024, SearchMib: 4096},
 		Masks: []Mask{{"merecat", "Date: [^\r\n]*"}},
 		Others: Others{Absent: []Absent{
 			{Address: proxy.Address{At: netip.MustParseAddrPort("127.0.0.1:6379")}},

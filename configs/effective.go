@@ -45,7 +45,7 @@ var effectiveOrder = []string{
 	// What is explored, and how far.
 	"bounds.executions", "bounds.depth", "bounds.time", "bounds.preemptions", "bounds.delays",
 	"early_timers", "peer_timers", "faults", "signals", "signal_limit", "short_reads", "short_writes",
-	"disk_mib", "memory_mib",
+	"disk_mib", "memory_mib", "search_mib",
 	// What is watched, and how it is run.
 	"preempt_in", "races", "leaks", "self_check", "workers", "save_interval",
 }
@@ -174,8 +174,9 @@ func scalarsOf(c Config) map[string]*yaml.Node {
 		"early_timers": c.World.EarlyTimers, "peer_timers": c.World.PeerTimers, "faults": faultsOf(c),
 		"signal_limit": c.World.SignalLimit, "short_reads": c.World.ShortReads,
 		"short_writes": c.World.ShortWrites, "disk_mib": c.World.Disk >> 20,
-		"memory_mib": c.World.Memory >> 20, "workers": c.Workers, "save_interval": c.SaveInterval.String(),
-		"races": "off", "self_check": strconv.Itoa(c.SelfCheck),
+		"memory_mib": c.World.Memory >> 20, "search_mib": c.SearchMib, "workers": c.Workers,
+		"save_interval": c.SaveInterval.String(),
+		"races":         "off", "self_check": strconv.Itoa(c.SelfCheck),
 	}
 	if len(c.Races) > 0 {
 		values["races"] = strings.Join(c.Races, ",")

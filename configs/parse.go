@@ -22,26 +22,25 @@ import (
 // keys of the file without case and underscores. Values are as they were written: config turns them
 // into what they mean.
 type document struct {
-	Args          []string
-	Env           []pair
-	Group         groupKeys `mapstructure:",squash"`
-	Strategy      string
-	Backend       string
-	Quiescence    string
-	Scope         string
-	Mask          []Mask
-	CacheMib      int `mapstructure:"cache_mib"`
-	CheckpointMib int `mapstructure:"checkpoint_mib"`
-	Bounds        Bounds
-	PreemptIn     []string `mapstructure:"preempt_in"`
-	Leaks         bool
-	Races         string
-	SelfCheck     string        `mapstructure:"self_check"`
-	SaveInterval  time.Duration `mapstructure:"save_interval"`
-	PeerPatience  time.Duration `mapstructure:"peer_patience"`
-	Workers       int
-	Date          string
-	World         worldKeys `mapstructure:",squash"`
+	Args         []string
+	Env          []pair
+	Group        groupKeys `mapstructure:",squash"`
+	Strategy     string
+	Backend      string
+	Quiescence   string
+	Scope        string
+	Mask         []Mask
+	Room         Room `mapstructure:",squash"`
+	Bounds       Bounds
+	PreemptIn    []string `mapstructure:"preempt_in"`
+	Leaks        bool
+	Races        string
+	SelfCheck    string        `mapstructure:"self_check"`
+	SaveInterval time.Duration `mapstructure:"save_interval"`
+	PeerPatience time.Duration `mapstructure:"peer_patience"`
+	Workers      int
+	Date         string
+	World        worldKeys `mapstructure:",squash"`
 }
 
 // groupKeys are the keys about the peers, at the top of the file. An absent ready_timeout is nil,
@@ -182,6 +181,7 @@ func decode(values map[string]any) (document, error) {
 	v.SetDefault("scope", defaults.Scope)
 	v.SetDefault("cache_mib", defaults.CacheMib)
 	v.SetDefault("checkpoint_mib", defaults.CheckpointMib)
+	v.SetDefault("search_mib", defaults.SearchMib)
 	v.SetDefault("races", strings.Join(defaults.Races, ","))
 	v.SetDefault("self_check", strconv.Itoa(defaults.SelfCheck))
 	v.SetDefault("save_interval", defaults.SaveInterval)
@@ -226,7 +226,7 @@ func (d document) config(b beside) (Config, []Problem) {
 	env, problems := environment("env", d.Env)
 	c := Config{Args: d.Args, Env: env, Strategy: d.Strategy, Backend: d.Backend, Quiescence: d.Quiescence,
 		Scope: d.Scope, Masks: d.Mask, Bounds: d.Bounds,
-		Room:      Room{CheckpointMib: d.CheckpointMib, CacheMib: d.CacheMib},
+		Room:      d.Room,
 		PreemptIn: d.PreemptIn, Leaks: d.Leaks, SaveInterval: d.SaveInterval, PeerPatience: d.PeerPatience,
 		Workers: d.Workers}
 	if len(d.Group.Nodes) > 0 { // an empty list is none

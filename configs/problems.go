@@ -122,6 +122,10 @@ func (c Config) limitProblems() (problems list) {
 		problems.add("checkpoint_mib", "%d is not allowed: give a number from %d to %d",
 			n, MinCheckpointMiB, MaxMemoryMiB)
 	}
+	if n := c.SearchMib; n < MinSearchMiB || n > MaxMemoryMiB {
+		problems.add("search_mib", "%d is not allowed: give a number from %d to %d", n, MinSearchMiB,
+			MaxMemoryMiB)
+	}
 	for _, limit := range []struct {
 		key     string
 		n, most int

@@ -154,6 +154,7 @@ var schema = field{shape: record, fields: map[string]field{
 	"hostname":      {shape: text},
 	"disk_mib":      {shape: integer},
 	"memory_mib":    {shape: integer},
+	"search_mib":    {shape: integer},
 	"signals":       {shape: texts},
 	"signal_limit":  {shape: integer},
 	"short_reads":   {shape: integer},

@@ -45,7 +45,7 @@ type configFlags struct {
 	bounds              configs.Bounds
 	preemptions, delays int
 	// What of the machine may be used.
-	checkpointMiB, workers int
+	checkpointMiB, searchMiB, workers int
 	// What is preempted, and what else counts as a violation.
 	preemptIn []string
 	leaks     bool
@@ -90,6 +90,8 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	fileFlags(p, "config", "ckptd")
 	p.IntVar(&f.checkpointMiB, "checkpoint-mib", 0, fmt.Sprintf("how much memory, in `MiB`, "+
 		"checkpoints of the peers and their files may take (default %d)", d.CheckpointMib))
+	p.IntVar(&f.searchMiB, "search-mib", 0, fmt.Sprintf("how much memory, in `MiB`, the search of several "+
+		"programs (nodes) may take (default %d)", d.SearchMib))
 	p.StringVar(&f.search.Name, "search", "auto",
 		"search `algorithm`: auto (schedules aimed at what earlier ones hint at, random ones, and dpor), "+
 			"dpor (one of each set of equivalent schedules), dfs (every schedule), random, pct (random "+
@@ -212,6 +214,7 @@ func (f *configFlags) apply(config *configs.Config, given func(flag string) bool
 	set(given("peer-timers"), &config.World.PeerTimers, f.peerTimers)
 	set(given("workers"), &config.Workers, f.workers)
 	set(given("checkpoint-mib"), &config.CheckpointMib, f.checkpointMiB)
+	set(given("search-mib"), &config.SearchMib, f.searchMiB)
 	set(given("save-interval"), &config.SaveInterval, f.saveInterval)
 	set(given("leaks"), &config.Leaks, f.leaks)
 	// The zero value of the flag adds nothing.

@@ -40,7 +40,7 @@ var flagGroups = []flagGroup{
 	// Of tandem compare only: its flags in the plural are lists.
 	{"What is compared", []string{"strategies", "backends", "scopes", "repeat", "components"}},
 	// What ends a search comes before what leaves executions out.
-	{"Bounds", []string{"executions", "time", "timeout", "depth", "preemptions", "delays"}},
+	{"Bounds", []string{"executions", "time", "timeout", "search-mib", "depth", "preemptions", "delays"}},
 	{"How to search", []string{"search", "seed", "pct-depth", "violations", "shrink", "self-check",
 		"isolation", "workers"}},
 	// What is divided comes before who may log in.

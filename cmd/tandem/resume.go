@@ -17,8 +17,8 @@ import (
 // anew are the flags that may be given when a run goes on: bounds, what it may use of the machine,
 // and what is shown. The others are part of the run, since another value would be another search.
 var anew = []string{
-	"resume", "executions", "time", "workers", "backend", "checkpoint-mib", "ckptd", "save-interval",
-	"out", "shrink", "json", "unfold", "verbose", "sarif", "junit", "github", "out-dir",
+	"resume", "executions", "time", "workers", "backend", "checkpoint-mib", "search-mib", "ckptd",
+	"save-interval", "out", "shrink", "json", "unfold", "verbose", "sarif", "junit", "github", "out-dir",
 }
 
 // goOn goes on with a saved run, in the directory in which it began: packages and files were named

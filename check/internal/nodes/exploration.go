@@ -218,19 +218,13 @@ func (x *explorer) take(p *part) error {
 		x.runs = limit
 		p.unknown, p.err = x.config.OverLimit(), errEnough
 	}
-	maps.Copy(x.net.Data, p.net.Data)
 	maps.Copy(x.net.Nobody, p.net.Nobody)
 	x.ways.Take(&p.ways)
 	if x.never = cmp.Or(x.never, p.never); x.unknown == "" || p.err != nil { // why it ends counts
 		x.unknown = cmp.Or(p.unknown, x.unknown)
 	}
 	x.result.Comes(p.explorer.result.Outcomes...)
-	for _, f := range p.found {
-		if !x.known[f.key] { // another item may have found it meanwhile
-			x.known[f.key] = true
-			x.found = append(x.found, f)
-		}
-	}
+	x.find(p)
 	if list := p.stuck[p.item.Key]; len(list) > 0 {
 		x.stuck[p.item.Key] = list
 	}
@@ -249,6 +243,17 @@ func (x *explorer) take(p *part) error {
 		return errEnough
 	}
 	return nil
+}
+
+// find takes over the violations that an item has come to.
+func (x *explorer) find(p *part) {
+	maps.Copy(x.net.Data, p.net.Data)
+	for _, f := range p.found {
+		if !x.known[f.key] { // another item may have found it meanwhile
+			x.known[f.key] = true
+			x.found = append(x.found, f)
+		}
+	}
 }
 
 // judge notes a violation. Only an execution that has made all events of its skeleton is judged:

@@ -103,11 +103,8 @@ func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	var list []places.Given
 	for i, node := range c.Nodes {
 		x.net.Names = append(x.net.Names, node.Name)
-		mayCrash := c.Walks == nil && slices.Contains(c.Crashes, i)
-		if x.net.Crashes = append(x.net.Crashes, 0); mayCrash {
-			x.net.Crashes[i] = c.CrashLimit
-		}
-		x.net.Ordered[i] = mayCrash || c.NeedsOrder()
+		x.net.Crashes = append(x.net.Crashes, c.Explored(i))
+		x.net.Ordered[i] = x.net.Crashes[i] > 0 || c.NeedsOrder()
 		list = append(list, places.Given{Name: node.Name, Listen: node.Listen})
 	}
 	var err error
@@ -165,12 +162,24 @@ func (x *explorer) exploreAll() error {
 				continue
 			}
 			if x.save(before, true); errors.Is(err, errEnough) {
+				x.rescue(list)
 				return nil
 			}
 			return err
 		}
 	}
 	return nil
+}
+
+// rescue takes over what items of a batch have found that are not taken any more, where the end of
+// the exploration depends on the machine: nobody may find it again.
+func (x *explorer) rescue(list []*part) {
+	for _, p := range list {
+		if x.full() == nil && x.ctx.Err() == nil || x.enough() {
+			return
+		}
+		x.find(p)
+	}
 }
 
 // between has others do what is done between two batches, such as executions at random.
@@ -290,7 +299,7 @@ func (x *explorer) runNext(n *environment, s sut.Schedule) (*sut.Log, error) {
 // run runs one execution of a node. It notes what keeps the verdict from being that it holds, and
 // what the end of the node does to its connections.
 func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, error) {
-	if err := x.interrupted(); err != nil {
+	if err := cmp.Or(x.interrupted(), x.full()); err != nil {
 		return nil, err
 	}
 	if x.config.Executions > 0 && x.runs+x.others >= x.config.Executions {
@@ -367,6 +376,18 @@ func (x *explorer) interrupted() error {
 		return errEnough
 	}
 	return err
+}
+
+// full says whether the exploration is to end since it takes too much, such as memory.
+func (x *explorer) full() error {
+	if x.config.Full == nil {
+		return nil
+	}
+	if why := x.config.Full(); why != "" {
+		x.unknown = why
+		return errEnough
+	}
+	return nil
 }
 
 // extend runs a node until it has made some events, and then as far as it comes.

@@ -51,10 +51,10 @@ func (x recorder) exploreAndTell() error {
 // that this takes, and they are not counted: the numbers are those of the exploration, and stay the
 // same however much is shown. The error is that of a check that was interrupted, or errOrder.
 func (x recorder) tell() error {
-	defer func(runs, limit int, unknown string) {
-		x.runs, x.config.Executions, x.unknown = runs, limit, unknown
-	}(x.runs, x.config.Executions, x.unknown)
-	x.config.Executions = 0
+	defer func(runs, limit int, unknown string, full func() string) {
+		x.runs, x.config.Executions, x.unknown, x.config.Full = runs, limit, unknown, full
+	}(x.runs, x.config.Executions, x.unknown, x.config.Full)
+	x.config.Executions, x.config.Full = 0, nil
 	seen := map[string]bool{}
 	var again error
 	for _, f := range x.found {

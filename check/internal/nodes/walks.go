@@ -56,7 +56,7 @@ func (x *walks) explore() error {
 	}
 	for !x.enough() {
 		x.save(false)
-		err := x.interrupted()
+		err := cmp.Or(x.interrupted(), x.full())
 		jobs := int(batch.End(x.Walks) - x.Walks)
 		if n := x.config.Executions; err == nil && n > 0 {
 			if jobs = min(jobs, (n-x.runs)/x.config.MostRuns()); jobs <= 0 {

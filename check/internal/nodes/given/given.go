@@ -100,7 +100,7 @@ const DefaultDown = 2
 // connection, in an exploration.
 const longestSlow = 3
 
-// Saving is how a check goes on that was ended.
+// Saving is how a check goes on that was ended, or has to end.
 type Saving struct {
 	// Resume is what Save was given; nil: the check begins. Save is called between two items of
 	// work, with what encodes the exploration, and for the last time where the check ends before it
@@ -108,6 +108,9 @@ type Saving struct {
 	// what was begun when it ends is done again.
 	Resume []byte
 	Save   func(encode func() ([]byte, error), last bool)
+	// Full is why the check is to end because of what it takes, such as memory; empty: it need not.
+	// nil: it never has to. Several goroutines call it.
+	Full func() (why string)
 }
 
 // Options are those of the worker of a node. It is told what the program takes, and asks before
@@ -130,6 +133,14 @@ func (c *Config) OverLimit() string {
 
 // MostRuns is how many executions of single nodes a walk has at most.
 func (c *Config) MostRuns() int { return len(c.Nodes) + len(c.Crashes)*c.CrashLimit }
+
+// Explored is how often the crash of a node is explored in an execution. Walks do not explore.
+func (c *Config) Explored(node int) int {
+	if c.Walks != nil || !slices.Contains(c.Crashes, node) {
+		return 0
+	}
+	return c.CrashLimit
+}
 
 // NeedsOrder says whether the events of each node are in one order: what faults of the network and
 // slow connections change is more than the connection that has them.

@@ -14,7 +14,7 @@ var known = map[string]bool{"config": true, "executions": true, "depth": true, "
 	"violations": true, "out": true, "out-dir": true, "unfold": true, "json": true, "sarif": true,
 	"junit": true, "github": true, "components": true, "faults": true, "run": true, "resume": true,
 	"save-interval": true, "delays": true, "search": true, "seed": true, "workers": true,
-	"shrink": true}
+	"shrink": true, "search-mib": true}
 
 // advice is what to do instead of a flag that is refused, or why it is not needed.
 var advice = map[string]string{
