@@ -68,7 +68,7 @@ func connect(o Options) (*connection, error) {
 	if where, embedded := strings.CutPrefix(o.URL, Embedded); embedded {
 		limit := o.Limit
 		if limit == 0 {
-			limit = 2*maxQueue + maxObjects + maxState
+			limit = 2*maxQueue + maxObjects + maxState + unbound
 		}
 		var err error
 		if c.own, err = startServer(strings.TrimPrefix(where, "="), o.Dir, limit, o.Login); err != nil {

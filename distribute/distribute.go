@@ -155,7 +155,11 @@ const (
 	maxQueue   = 256 << 20 // bytes of a queue
 	maxObjects = 2 << 30   // bytes of the object store
 	maxState   = 16 << 20  // bytes of the bucket
-	maxShares  = 1 << 42   // bytes of a server in this process for searches over states: the disk ends first
+	// unbound is room for the streams that have no bound of their own: a server that has promised
+	// all of its room to others does not make them. Only searches over states put anything there,
+	// and their server has a limit of its own.
+	unbound   = 64 << 20
+	maxShares = 1 << 42 // bytes of a server in this process for searches over states: the disk ends first
 )
 
 // clusterReplicas is on how many servers of a cluster everything is kept.
