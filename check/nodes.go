@@ -95,8 +95,12 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	case found.Verdict != model.Unknown:
 		saver.End()
 	case saver.Run.State() != nil:
+		runs := found.Runs
+		if strings.Contains(found.Reason, config.OverLimit()) {
+			runs = c.Bounds.Executions // a walk that has no room for all of its nodes is not begun
+		}
 		result.Run.ResumeCommand = resumeCommand(saver.Run.Path()) +
-			raisedBy(c.Bounds, found.Runs, result.Run.Counts.Elapsed)
+			raisedBy(c.Bounds, runs, result.Run.Counts.Elapsed)
 		more := min(2*c.SearchMib, configs.MaxMemoryMiB)
 		if more > c.SearchMib && strings.Contains(found.Reason, room.Flag) {
 			result.Run.ResumeCommand += fmt.Sprintf(" %s %d", room.Flag, more)
@@ -271,8 +275,8 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 	run.Assumptions.Preemptible = slices.Compact(run.Assumptions.Preemptible)
 	switch found.Verdict {
 	case model.Violated:
-		if run.Reason != "" && (c.Walks == nil || c.Walks.Beside) { // one at random is possible
-			run.Details = append(run.Details, run.Reason+": see whether this order is possible")
+		if found.Doubt != "" {
+			run.Details = append(run.Details, found.Doubt+": see whether this order is possible")
 		}
 		run.Reason = "a violation was found"
 	case model.Holds:

@@ -16,13 +16,15 @@ func (x stages) explore() error {
 			return err
 		}
 		if len(x.found) == 0 && x.unknown == "" {
-			x.unknown = network.Limits(x.system, x.net)
+			x.result.Doubt = network.Limits(x.system, x.net)
+			x.unknown = x.result.Doubt
 		}
 		var advances int
 		s := &x.stage
 		s.Counts, s.Traces, advances = network.Count(x.system, x.net, s.Counts, s.Traces)
 		more = len(x.system.Work()) == 0 && !x.enough() && x.next(advances)
 	}
+	x.result.Whole = len(x.system.Work()) == 0
 	x.result.Violations = append(x.told, x.result.Violations...)
 	x.unknown += x.config.Properties.Why(x.unknown, published.In(x.net.Data))
 	return nil

@@ -325,6 +325,24 @@ func TestWalksAgainstTwin(t *testing.T) {
 	compareWalks(t, partedState{givesUp: true}, Config{Partitions: both()})
 }
 
+// TestEndAfterLate: whoever closes a connection before something late has come lets the other node
+// find its end.
+func TestEndAfterLate(t *testing.T) {
+	c := Config{Slow: 1, Nodes: scriptedNodes(build(t, "./testdata/script"),
+		[]string{"listen :7300", "accept", "write x", "sleep 1", "expect data"},
+		[]string{"dial :7300", "sleep 1"})}
+	if r, err := Run(t.Context(), c); err != nil || r.Verdict != model.Holds {
+		t.Errorf("explored: %+v, %v", r, err)
+	}
+	for seed := range uint64(3) {
+		c.Executions, c.Walks = 1000, &pick.Walks{Seed: seed, Picks: allPicks}
+		r, err := Run(t.Context(), c)
+		if err != nil || r.Verdict != model.Unknown || r.Reason != c.OverLimit() {
+			t.Errorf("seed %d: %+v, %v", seed, r, err)
+		}
+	}
+}
+
 // TestSlowAgainstTwin: likewise if one direction of a connection is slow for some time, and if the
 // network is parted, too.
 func TestSlowAgainstTwin(t *testing.T) {

@@ -13,7 +13,9 @@ import (
 type Result struct {
 	// Verdict is Violated if there is a violation, whatever else there is.
 	Verdict    model.Verdict
-	Reason     string // of an unknown verdict; of a violation, what it may rest on
+	Reason     string // of an unknown verdict
+	Doubt      string // what a violation may rest on, since a real network has it and this one not
+	Whole      bool   // there is nothing left to explore, whatever the verdict is
 	Counts     skeleton.Counts
 	Runs       int          // executions of single nodes, of whatever use
 	Random     int          // of these, in walks beside an exploration

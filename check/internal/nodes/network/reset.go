@@ -19,7 +19,7 @@ import (
 // Unread says whether a node sends more in these events, on the connection of a close, than was
 // read before the close.
 func Unread(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
-	_, found := unreadAt(net, events, a)
+	_, _, found := unreadAt(net, events, a)
 	return found
 }
 
@@ -34,8 +34,9 @@ func MayBeReset(net *Nodes, events []skeleton.Event, arrivals []skeleton.Arrival
 }
 
 // unreadAt is the epoch in which the first byte that a node sends on the connection of a close, and
-// that was not read before the close, arrives there.
-func unreadAt(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) (epoch int, found bool) {
+// that was not read before the close, arrives there. It is not known in a walk if the connection is
+// slow: then it is the first one in which that may be.
+func unreadAt(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) (epoch int, known, found bool) {
 	closed, sum := Did(&a.Send), 0
 	for i := range events {
 		if epoch = max(epoch, events[i].Tick); events[i].Tick > 0 {
@@ -43,11 +44,11 @@ func unreadAt(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) (epoch i
 		}
 		if e := Did(&events[i]); e.Kind == model.Send && e.Conn == closed.Conn {
 			if sum += len(net.Data[e]); sum > closed.Taken {
-				return epoch + e.lateness(), true
+				return epoch + e.lateness(), e.Late != Sometime, true
 			}
 		}
 	}
-	return 0, false
+	return 0, false, false
 }
 
 // ResetComes says whether the network lets a reset come to a node after some events, with end after
@@ -65,7 +66,7 @@ func ResetComes(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bo
 // resetSent is the first epoch in which a reset can be sent to a node.
 func resetSent(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bool) int {
 	sent := Due(events, a)
-	if epoch, found := unreadAt(net, events, a); end && found {
+	if epoch, _, found := unreadAt(net, events, a); end && found {
 		sent = max(sent, net.earliest(a.Send.To, a.Send.Component, epoch))
 	}
 	return sent
@@ -102,9 +103,9 @@ func IsLost(net *Nodes, events []skeleton.Event, arrivals []skeleton.Arrival, a 
 // arrivedUnread is Unread of what must have arrived before the close, since the clock has advanced
 // in between.
 func arrivedUnread(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
-	epoch, found := unreadAt(net, events, a)
+	epoch, known, found := unreadAt(net, events, a)
 	return found && (Did(&a.Send).Aborts ||
-		net.latest(a.Send.To, a.Send.Component, epoch) < Epoch(events, a))
+		known && net.latest(a.Send.To, a.Send.Component, epoch) < Epoch(events, a))
 }
 
 // NeverEnds says whether a close comes as a reset in any case, after these events: the node does
@@ -206,7 +207,7 @@ func mayBreak(net *Nodes, before []skeleton.Event, arrivals []skeleton.Arrival, 
 	if noticed < 0 {
 		noticed = k
 	}
-	epoch, found := unreadAt(net, before[:noticed], a)
+	epoch, _, found := unreadAt(net, before[:noticed], a)
 	return !ended && found && net.mayArrive(epoch, a, Epoch(before, a))
 }
 

@@ -7,8 +7,8 @@
 //
 // The exploration begins. When it has made 32 executions of nodes, 64, 128 and so on, executions at
 // random follow until there are half as many. So a small system is explored without any, and a
-// large one takes half as long again at most. What the exploration cannot have, or not within its
-// bounds, is left to chance: they go on until the bound.
+// large one takes half as long again at most. What the exploration cannot have is left to chance:
+// they go on until the bound.
 package portfolio
 
 import (
@@ -43,7 +43,7 @@ func Run(ctx context.Context, c nodes.Config) (*nodes.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Verdict == model.Unknown {
+	if r.Verdict == model.Unknown && !r.Whole {
 		if err := p.rest(r.Runs); err != nil {
 			return nil, err
 		}
@@ -109,11 +109,14 @@ func (p *portfolio) wanted() int { return max(p.walking.Violations, 1) }
 // between makes walks if it is time, after so many executions of the exploration.
 func (p *portfolio) between(explored int) (walked int, enough bool, err error) {
 	if explored >= p.Next {
-		reached := p.Next
-		for ; p.Next <= explored; p.Next *= 2 {
-			reached = p.Next
+		next := p.Next
+		for next <= explored {
+			next *= 2
 		}
-		err = p.walk(p.within(reached/2, explored))
+		// Interrupted ones are made when the check goes on.
+		if err = p.walk(p.within(next/4, explored)); err == nil && p.ctx.Err() == nil {
+			p.Next = next
+		}
 	}
 	return p.Runs, p.found() >= p.wanted(), err
 }
@@ -155,10 +158,15 @@ func (p *portfolio) walk(most int) error {
 		}
 	}
 	r, err := nodes.Run(p.ctx, c)
-	if err == nil {
-		p.random, p.Runs = r, r.Runs
+	if err != nil {
+		return err
 	}
-	return err
+	if p.random != nil {
+		r.Note(p.random.Notes...)
+		r.Comes(p.random.Outcomes...)
+	}
+	p.random, p.Runs = r, r.Runs
+	return nil
 }
 
 // join adds what the walks have come to.

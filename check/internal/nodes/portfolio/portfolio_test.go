@@ -173,6 +173,17 @@ func TestRest(t *testing.T) {
 	}
 }
 
+// TestWhole: where all is explored, and the verdict is unknown since nobody publishes a name, no
+// bound is used up to find that out.
+func TestWhole(t *testing.T) {
+	c := ring(t, "2")
+	c.Properties.Agree, c.Executions = []string{"winner"}, 10_000
+	r := check(t, c)
+	if r.Verdict != model.Unknown || r.Runs > 100 || !strings.Contains(r.Reason, "has published winner") {
+		t.Errorf("%v after %d executions: %s", r.Verdict, r.Runs, r.Reason)
+	}
+}
+
 // TestOnlyOne: a check that asks for one of both has that, and nothing else.
 func TestOnlyOne(t *testing.T) {
 	c := ring(t, "2")

@@ -15,30 +15,22 @@ import (
 // Names are names that nodes publish, or patterns of these, as package path has them.
 type Names []string
 
-// of returns the first pattern that a name has; empty: nobody asks for it.
-func (n Names) of(name string) string {
-	for _, pattern := range n {
-		if pattern == name {
-			return pattern
-		}
-		if matches, err := path.Match(pattern, name); err == nil && matches {
-			return pattern
-		}
-	}
-	return ""
+// matches says whether a name is that of a pattern, or one of its names.
+func matches(pattern, name string) bool {
+	found, err := path.Match(pattern, name)
+	return pattern == name || err == nil && found
 }
 
 // Has says whether a name is one of these.
-func (n Names) Has(name string) bool { return n.of(name) != "" }
+func (n Names) Has(name string) bool {
+	return slices.ContainsFunc(n, func(pattern string) bool { return matches(pattern, name) })
+}
 
-// Missing lists the patterns of which nobody has published a name, of all that were published.
+// Missing lists the patterns of which nobody has published a name, of all that were published. One
+// name may be of several.
 func (n Names) Missing(published []string) (list []string) {
-	used := map[string]bool{}
-	for _, name := range published {
-		used[n.of(name)] = true
-	}
 	for _, pattern := range n {
-		if !used[pattern] {
+		if !slices.ContainsFunc(published, func(name string) bool { return matches(pattern, name) }) {
 			list = append(list, pattern)
 		}
 	}

@@ -14,12 +14,17 @@ func TestNames(t *testing.T) {
 	names := Names{"decided", "log/*", "a[", "term ?"}
 	for name, want := range map[string]string{"decided": "decided", "log/3": "log/*", "log/3/x": "",
 		"a[": "a[", "term 3": "term ?", "term 10": "", "": ""} {
-		if got := names.of(name); got != want || names.Has(name) != (want != "") {
-			t.Errorf("%q has the pattern %q, want %q", name, got, want)
+		if names.Has(name) != (want != "") || want != "" && !matches(want, name) {
+			t.Errorf("%q has no pattern, or another one than %q", name, want)
 		}
 	}
 	if got := names.Missing([]string{"log/1", "log/2", "other", "decided"}); !slices.Equal(got,
 		[]string{"a[", "term ?"}) {
+		t.Errorf("%q are missing", got)
+	}
+	// A name that two of them have is one of both.
+	both := Names{"l*", "lock"}
+	if got := both.Missing([]string{"lock"}); len(got) > 0 {
 		t.Errorf("%q are missing", got)
 	}
 }
