@@ -1,6 +1,7 @@
 package apart
 
 import (
+	"encoding/json"
 	"math/bits"
 	"slices"
 	"strings"
@@ -249,6 +250,36 @@ func TestQueue(t *testing.T) {
 			}
 		}
 	})
+}
+
+// emptied is a Transport whose objects are gone.
+type emptied struct {
+	script
+	sent []kind
+}
+
+func (e *emptied) Get(string) ([]byte, error) { return nil, ErrLost }
+
+func (e *emptied) Send(_ int, m []byte) error {
+	k, _, _, err := decode(m)
+	e.sent = append(e.sent, k)
+	return err
+}
+
+// TestEndedMeanwhile: a search may end while a process that is to become a part begins with a
+// checkpoint. That is not there any more then. The process has the result like any other part, and
+// is one in the next search, since nobody starts another one.
+func TestEndedMeanwhile(t *testing.T) {
+	saved, err := json.Marshal(savedOf{Search: 1, Saves: []checkpoint{{Process: 7}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &emptied{script: script{list: [][]byte{encode(kindGo, 1, begin{}),
+		append(appendHead(nil, kindEnd, 1), "result"...)}}}
+	result, err := Join(Config{Search: 1, Parts: 2}, &Session{Transport: e, Own: 1, Process: 8, Saved: saved})
+	if err != nil || string(result) != "result" || !slices.Equal(e.sent, []kind{kindDamaged}) {
+		t.Errorf("result %q, error %v; it has sent %v", result, err, e.sent)
+	}
 }
 
 // starts is a Transport that notes which processes are started, and with what.

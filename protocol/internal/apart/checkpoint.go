@@ -102,14 +102,18 @@ func (p *part) restore(saved []byte) error {
 		Process: p.process, Writer: c.Process, Number: c.Number, Reason: err.Error()})))
 }
 
-// linger waits until this process is ended, since another one has become the part, or until the
-// search ends. Were it to end by itself, the front might hear of that first, and have another
-// process begin with the same.
-func (p *part) linger(reason error) error {
+// linger waits until this process is ended, since another one has become the part. Were it to end
+// by itself, the front might hear of that first, and have another process begin with the same. Or
+// the search has ended meanwhile, and that is why the checkpoint was not there any more. Then
+// nobody starts another process, and this one is the part in the next search.
+func (p *part) linger(reason error) (result []byte, err error) {
 	for {
 		m, err := p.queue.next()
-		if err != nil || m.kind == kindEnd {
-			return errors.Join(reason, err)
+		switch {
+		case err != nil:
+			return nil, errors.Join(reason, err)
+		case m.kind == kindEnd:
+			return m.data, nil
 		}
 	}
 }

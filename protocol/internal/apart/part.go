@@ -108,7 +108,7 @@ func Join(c Config, s *Session) (result []byte, err error) {
 	err = p.restore(s.Saved)
 	p.queue = newQueue(p.t, c.Search, maxWaiting)
 	if errors.Is(err, errDamaged) {
-		return nil, p.linger(err)
+		return p.linger(err)
 	} else if err != nil {
 		if err := p.fail(err); err != nil {
 			return nil, err
