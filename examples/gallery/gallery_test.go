@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/strategy"
 	"github.com/tandem-mc/tandem/sut"
+	"github.com/tandem-mc/tandem/sut/suttest"
 )
 
 // The bounds of each search. No search of the gallery needs as many executions:
@@ -76,21 +75,7 @@ func TestNames(t *testing.T) {
 
 func build(t *testing.T) *sut.Program {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	toolchain, err := sut.NewToolchain(t.Context(), ".", filepath.Join(cache, "tandem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := toolchain.Build(t.Context(), sut.BuildOptions{
-		Dir: ".", Package: ".", Output: filepath.Join(t.TempDir(), "gallery"), Races: []string{sut.RacesMain},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
+	return suttest.Build(t, sut.BuildOptions{Dir: ".", Package: ".", Races: []string{sut.RacesMain}})
 }
 
 // search checks a program of the gallery, leaks included.

@@ -2,8 +2,6 @@ package nodes
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,29 +13,17 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
+	"github.com/tandem-mc/tandem/sut/suttest"
 )
 
 // build builds the program of a package below the directory of examples.
 func build(t *testing.T, pkg string) *sut.Program {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	toolchain, err := sut.NewToolchain(t.Context(), ".", filepath.Join(cache, "tandem"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := "../../../examples/nodes"
 	if strings.HasPrefix(pkg, "./testdata/") {
 		dir = "."
 	}
-	p, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: dir,
-		Package: pkg, Output: filepath.Join(t.TempDir(), "program")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return suttest.Build(t, sut.BuildOptions{Dir: dir, Package: pkg})
 }
 
 // TestAccumulator: the example of Demeter's paper takes 14 executions for 18.
