@@ -64,15 +64,22 @@ func (h *Share) writeWords(out io.Writer, data []byte, form ofWords, end uint64)
 			}
 			last = list[i].words
 		}
-		if len(data) >= wordsTogether {
-			if _, err := out.Write(data); err != nil {
-				return err
-			}
-			data = data[:0]
+		var err error
+		if data, err = writeIfFull(out, data); err != nil {
+			return err
 		}
 	}
 	_, err := out.Write(data)
 	return err
+}
+
+// writeIfFull writes what has come together, if it is enough.
+func writeIfFull(out io.Writer, data []byte) ([]byte, error) {
+	if len(data) < wordsTogether {
+		return data, nil
+	}
+	_, err := out.Write(data)
+	return data[:0], err
 }
 
 // appendWord writes a word: which of its bytes are not zero, as bits, and these bytes.
@@ -103,11 +110,9 @@ func (h *Share) writeBytes(out io.Writer, data []byte, end uint64) error {
 		data = binary.AppendUvarint(data, uint64(len(packed)-shared))
 		data = append(data, packed[shared:]...)
 		packed, last = last, packed
-		if len(data) >= wordsTogether {
-			if _, err := out.Write(data); err != nil {
-				return err
-			}
-			data = data[:0]
+		var err error
+		if data, err = writeIfFull(out, data); err != nil {
+			return err
 		}
 	}
 	_, err := out.Write(data)
