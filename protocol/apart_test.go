@@ -38,6 +38,7 @@ type post struct {
 	boxes   []*box
 	busy    sync.WaitGroup
 	results []*Result
+	fault   error // of a process that was not to end
 	objects map[string][]byte
 	damages int // so many objects are damaged still
 	fronts  int // so many processes that lead are lost still
@@ -195,8 +196,13 @@ func (b *box) Start(part int, process uint64, saved []byte) error {
 		r, err := checkTimes(b.model, o, b.times)
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if err == nil {
+		switch {
+		case err == nil:
 			b.results = append(b.results, r)
+		case !x.isGone && !b.isOver: // nobody has ended it
+			b.fault = errors.Join(b.fault, fmt.Errorf("part %d has ended by itself: %w", part, err))
+			b.isOver = true
+			b.come.Broadcast()
 		}
 	})
 	return nil
@@ -289,6 +295,9 @@ func checkAs(m, lead *Model, o Options, parts int, function string, c chance) (*
 	p.come.Broadcast()
 	p.mu.Unlock()
 	p.busy.Wait()
+	if p.fault != nil {
+		return nil, nil, p.fault
+	}
 	// A part is the same process in all searches, unless that is lost.
 	// What is damaged may be found out by each process that leads.
 	fronts, damages := 1+c.fronts-p.fronts, c.damages-p.damages
@@ -317,7 +326,10 @@ func (p *post) lead(m *Model, o Options) (*Result, error) {
 			x.left = 1 + p.random.IntN(20)
 		}
 		r, err := checkTimes(m, o, p.times)
-		if !errors.Is(err, errLost) {
+		p.mu.Lock()
+		isOver := p.isOver
+		p.mu.Unlock()
+		if isOver || !errors.Is(err, errLost) {
 			return r, err
 		}
 		// Its parts end, too, and others begin.
