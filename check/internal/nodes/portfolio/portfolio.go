@@ -7,8 +7,8 @@
 //
 // The exploration begins. When it has made 32 executions of nodes, 64, 128 and so on, executions at
 // random follow until there are half as many. So a small system is explored without any, and a
-// large one takes half as long again at most. What the exploration cannot have is left to chance:
-// they go on until the bound.
+// large one takes half as long again at most. Where the exploration cannot go on, executions at
+// random do, up to the bound.
 package portfolio
 
 import (
@@ -40,7 +40,7 @@ func Run(ctx context.Context, c nodes.Config) (*nodes.Result, error) {
 	}
 	c.Walks, c.Resume, c.Save, c.Between = nil, p.Explored, p.keep, p.between
 	r, err := nodes.Run(ctx, c)
-	if err != nil {
+	if r, err = p.despite(r, err); err != nil {
 		return nil, err
 	}
 	if r.Verdict == model.Unknown && !r.Whole {
@@ -49,6 +49,17 @@ func Run(ctx context.Context, c nodes.Config) (*nodes.Result, error) {
 		}
 	}
 	p.join(r)
+	return r, nil
+}
+
+// despite is the result of an exploration. If that has failed, what the walks have found counts
+// more, and the error is a note.
+func (p *portfolio) despite(r *nodes.Result, err error) (*nodes.Result, error) {
+	if err == nil || p.found() == 0 {
+		return r, err
+	}
+	r = &nodes.Result{Verdict: model.Violated}
+	r.Note("the exploration has ended early: " + err.Error())
 	return r, nil
 }
 

@@ -2,8 +2,7 @@ package portfolio
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,25 +13,13 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
+	"github.com/tandem-mc/tandem/sut/suttest"
 )
 
 // build builds a package below the examples of nodes.
 func build(t *testing.T, pkg string) *sut.Program {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	toolchain, err := sut.NewToolchain(t.Context(), ".", filepath.Join(cache, "tandem"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := toolchain.Build(t.Context(), sut.BuildOptions{Dir: "../../../../examples/nodes", Package: pkg,
-		Output: filepath.Join(t.TempDir(), "program")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return suttest.Build(t, sut.BuildOptions{Dir: "../../../../examples/nodes", Package: pkg})
 }
 
 // walks are those that are made beside an exploration.
@@ -181,6 +168,25 @@ func TestWhole(t *testing.T) {
 	r := check(t, c)
 	if r.Verdict != model.Unknown || r.Runs > 100 || !strings.Contains(r.Reason, "has published winner") {
 		t.Errorf("%v after %d executions: %s", r.Verdict, r.Runs, r.Reason)
+	}
+}
+
+// TestDespite: an exploration that fails takes nothing away of what walks have found.
+func TestDespite(t *testing.T) {
+	failed := errors.New("a worker has died")
+	p := &portfolio{}
+	if r, err := p.despite(nil, failed); r != nil || !errors.Is(err, failed) {
+		t.Errorf("without a violation: %+v, %v", r, err)
+	}
+	v := &nodes.Violation{Node: "a", Signature: "x"}
+	p.random = &nodes.Result{Violations: []*nodes.Violation{v}}
+	r, err := p.despite(nil, failed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.join(r)
+	if r.Verdict != model.Violated || r.Violation() != v || !strings.Contains(r.Notes[0], "has died") {
+		t.Errorf("%+v", r)
 	}
 }
 
