@@ -88,9 +88,9 @@ func (x *walks) explore() error {
 	return nil
 }
 
-// save saves what is known, if nothing was found.
+// save saves what is known, if nothing was found. Beside an exploration, walks go on even then.
 func (x *walks) save(last bool) {
-	if x.config.Save != nil && len(x.told) == 0 {
+	if x.config.Save != nil && (len(x.told) == 0 || x.config.Walks.Beside) {
 		x.Runs = x.runs
 		x.config.Save(x.Walked.Encode, last)
 	}
@@ -303,10 +303,9 @@ func (x *walks) judge(t *taken) error {
 		if err := x.record(v, p, e.race); err != nil {
 			return err
 		}
-		if x.known[v.Signature] || v.Signature == "" && len(x.told) > 0 { // it may be known
+		if !x.IsNew(v.Signature) {
 			continue
 		}
-		x.known[v.Signature] = true
 		x.told, x.result.Violations = append(x.told, v), append(x.result.Violations, v)
 		break // what comes of the same walk may be the same
 	}

@@ -3,6 +3,7 @@ package kept
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 )
@@ -19,19 +20,32 @@ type Walked struct {
 	Said []string // names that were published, of each pattern of Config.Properties one
 	// Dialled are the peers that nodes have connected to.
 	Dialled map[string]bool `json:",omitempty"`
+	// Signatures are those of violations that walks have found: none is told again.
+	Signatures map[string]bool `json:",omitempty"`
 }
 
 // Encode returns what DecodeWalked takes. It may be called later: what is known then is not in it.
 func (w Walked) Encode() ([]byte, error) { return json.Marshal(w) }
 
+// IsNew notes a violation by its signature, and says whether walks have not found it before. One
+// without a signature may be any of those that were found.
+func (w *Walked) IsNew(signature string) bool {
+	if w.Signatures[signature] || signature == "" && len(w.Signatures) > 0 {
+		return false
+	}
+	w.Signatures = maps.Clone(w.Signatures) // what was encoded before may still be read
+	w.Signatures[signature] = true
+	return true
+}
+
 // DecodeWalked is the inverse of Encode, for so many nodes. Without data no walk was made yet.
 func DecodeWalked(data []byte, nodes int) (w Walked, err error) {
 	if data == nil {
 		w = Walked{Known: pick.NewKnown(nodes), Next: pick.NewKnown(nodes)}
-		w.Dialled = map[string]bool{}
+		w.Dialled, w.Signatures = map[string]bool{}, map[string]bool{}
 		return w, nil
 	}
-	w.Dialled = map[string]bool{}
+	w.Dialled, w.Signatures = map[string]bool{}, map[string]bool{}
 	if err = json.Unmarshal(data, &w); err == nil && !(w.Known.IsOf(nodes) && w.Next.IsOf(nodes)) {
 		err = fmt.Errorf("they are not of %d nodes", nodes)
 	}

@@ -153,14 +153,14 @@ func (p *portfolio) rest(explored int) error {
 	return nil
 }
 
-// walk makes walks until there are so many executions of nodes in them. Once they have found
-// something they do not go on: they would find it again.
+// walk makes walks until there are so many executions of nodes in them, or enough was found. What
+// earlier ones have found is not told again.
 func (p *portfolio) walk(most int) error {
-	if p.found() > 0 || most <= p.Runs {
+	if p.found() >= p.wanted() || most <= p.Runs {
 		return nil
 	}
 	c := p.walking
-	c.Executions, c.Resume = most, p.Walks
+	c.Executions, c.Resume, c.Violations = most, p.Walks, p.wanted()-p.found()
 	c.Save = func(encode func() ([]byte, error), last bool) {
 		if last {
 			if state, err := encode(); err == nil { // else these walks are made again
@@ -175,6 +175,7 @@ func (p *portfolio) walk(most int) error {
 	if p.random != nil {
 		r.Note(p.random.Notes...)
 		r.Comes(p.random.Outcomes...)
+		r.Violations = slices.Concat(p.random.Violations, r.Violations)
 	}
 	p.random, p.Runs = r, r.Runs
 	return nil

@@ -190,6 +190,38 @@ func TestDespite(t *testing.T) {
 	}
 }
 
+// TestAll: where more than one violation is wanted, walks go on after the first one. They find what
+// they find without an exploration, and each of them once.
+func TestAll(t *testing.T) {
+	list := []nodes.Node{{Name: "voter", Program: build(t, "./election/voter"), Listen: "127.0.0.1:7900"}}
+	candidate := build(t, "./election/candidate")
+	for _, name := range []string{"one", "two"} {
+		list = append(list, nodes.Node{Name: name, Program: candidate, Args: []string{name}})
+	}
+	c := nodes.Config{Nodes: list, Walks: walks(), Violations: 10}
+	c.Properties.Agree = []string{"leader of *"}
+	p := &portfolio{ctx: t.Context(), walking: c}
+	for most := 15; most <= 240; most *= 2 {
+		if err := p.walk(most); err != nil {
+			t.Fatal(err)
+		}
+		if most == 15 && p.found() != 1 {
+			t.Fatalf("%d violations in the first walks: they are no test of those that follow", p.found())
+		}
+	}
+	c.Walks.Beside, c.Executions = false, 240
+	var got, want []string
+	for _, v := range p.random.Violations {
+		got = append(got, v.Signature)
+	}
+	for _, v := range check(t, c).Violations {
+		want = append(want, v.Signature)
+	}
+	if diff := cmp.Diff(want, got); len(want) < 2 || diff != "" {
+		t.Errorf("%d violations: %s", len(want), diff)
+	}
+}
+
 // TestOnlyOne: a check that asks for one of both has that, and nothing else.
 func TestOnlyOne(t *testing.T) {
 	c := ring(t, "2")
