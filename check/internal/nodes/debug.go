@@ -6,7 +6,6 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
-	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -54,13 +53,11 @@ func (p *player) rehearse(rec *report.NodesRecording, node int) (*Rehearsal, err
 		return nil, err
 	}
 	r.Log = &executor.Keep(log).Log
-	switch made := len(n.made); {
-	case n.deviation >= 0:
-		parting := n.parting()
+	if n.HasLeft() {
+		parting := n.Parting()
 		r.Parted = parting.String()
-	case made < len(n.script):
-		r.Parted = fmt.Sprintf("node %s does not do what is recorded: it %s", rec.Nodes[node].Name,
-			told.Words(n.net, &n.script[made]))
+	} else if undone, is := n.Undone(""); is {
+		r.Parted = fmt.Sprintf("node %s does not do what is recorded: it %s", undone.Node, undone.Recorded)
 	}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/environment"
 	"github.com/tandem-mc/tandem/check/internal/nodes/idle"
 	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
@@ -50,15 +51,17 @@ func (e *exploration) run() error {
 		e.x.unknown = "too much is sent to node " + e.x.net.Names[e.item.Component] +
 			" at the time at which the network is parted"
 	}
-	var ways []func(*environment)
+	var ways []func(*environment.Environment)
 	for _, hold := range holds {
-		ways = append(ways, func(n *environment) { n.hold = hold })
+		ways = append(ways, func(n *environment.Environment) { n.Hold = hold })
 	}
 	for _, o := range datagram.Others(&e.item) {
-		ways = append(ways, func(n *environment) { n.datagrams.Carrier.(*datagram.Explored).Other = o })
+		ways = append(ways, func(n *environment.Environment) {
+			n.Datagrams.Carrier.(*datagram.Explored).Other = o
+		})
 	}
 	for _, way := range ways {
-		other := func() *environment {
+		other := func() *environment.Environment {
 			n := begin()
 			way(n)
 			return n
@@ -71,21 +74,21 @@ func (e *exploration) run() error {
 }
 
 // all has all lives of the node be looked at.
-func (e *exploration) all(look func(*environment, *sut.Log, model.Outcome) bool) *throughLives {
+func (e *exploration) all(look judge) *throughLives {
 	t := e.x.through(e.item.Component, look)
 	t.Down, t.All = e.down, true
 	return t
 }
 
 // down adds the branches of a node that is down.
-func (e *exploration) down(n *environment, log *sut.Log) {
-	for _, b := range lives.Rests(&e.item, len(n.made), e.x.net.Down) {
-		e.branch(b, n.went(log))
+func (e *exploration) down(n *environment.Environment, log *sut.Log) {
+	for _, b := range lives.Rests(&e.item, len(n.Made), e.x.net.Down) {
+		e.branch(b, n.Went(log))
 	}
 }
 
 // crashes adds the branches in which the node crashes somewhere in an execution.
-func (e *exploration) crashes(n *environment, log *sut.Log) {
+func (e *exploration) crashes(n *environment.Environment, log *sut.Log) {
 	for _, at := range n.Points.List {
 		for _, b := range lives.Crashes(e.item.Component, e.item.Local.Events, at,
 			e.x.net.CrashLimit(e.item.Component)) {
@@ -98,34 +101,34 @@ func (e *exploration) crashes(n *environment, log *sut.Log) {
 }
 
 // environment is that of an execution.
-func (e *exploration) environment() *environment {
-	return newEnvironment(e.x.net, e.item.Component, e.item.Local.Events, e.item.Arrivals)
+func (e *exploration) environment() *environment.Environment {
+	return environment.New(e.x.net, e.item.Component, e.item.Local.Events, e.item.Arrivals)
 }
 
 // branches adds the branches that an execution shows. It never ends the search.
-func (e *exploration) branches(n *environment, log *sut.Log, _ model.Outcome) bool {
+func (e *exploration) branches(n *environment.Environment, log *sut.Log, _ model.Outcome) bool {
 	e.leaves(n, log)
 	return false
 }
 
 // leaves adds the branches that an execution shows, and says whether there are any.
-func (e *exploration) leaves(n *environment, log *sut.Log) (c *pasts.Causality, leaves bool) {
-	c = n.analyse(log.Events, len(n.arrivals))
+func (e *exploration) leaves(n *environment.Environment, log *sut.Log) (c *pasts.Causality, leaves bool) {
+	c = n.Analyse(log.Events, len(n.Arrivals))
 	e.crashes(n, log)
 	// It was run to its end without more arriving. Only what it did first counts, and what others
 	// did that is not after that.
 	for _, at := range c.Departures {
-		event := n.made[at]
-		e.branch(skeleton.Branch{Component: e.item.Component, Before: n.followed(c), Event: &event},
-			n.went(log))
+		event := n.Made[at]
+		e.branch(skeleton.Branch{Component: e.item.Component, Before: n.Followed(c), Event: &event},
+			n.Went(log))
 	}
 	if len(c.Departures) > 0 {
 		return c, true
 	}
 	// It has ended, or waits, before it has done all, or for something else than is said.
-	if !n.hasDone(c) || n.waitsFor(log) != e.item.Local.Waits {
-		e.branch(skeleton.Branch{Component: e.item.Component, Before: network.Sorted(n.made),
-			Waits: n.waitsFor(log)}, n.went(log))
+	if !n.HasDone(c) || n.WaitsFor(log) != e.item.Local.Waits {
+		e.branch(skeleton.Branch{Component: e.item.Component, Before: network.Sorted(n.Made),
+			Waits: n.WaitsFor(log)}, n.Went(log))
 		return c, true
 	}
 	return c, false
@@ -145,18 +148,18 @@ func (e *exploration) branch(b skeleton.Branch, went lives.Lives) {
 }
 
 // judge adds what an execution shows, and says whether that is enough.
-func (e *exploration) judge(n *environment, log *sut.Log, outcome model.Outcome) bool {
-	e.tried = max(e.tried, n.tried)
+func (e *exploration) judge(n *environment.Environment, log *sut.Log, outcome model.Outcome) bool {
+	e.tried = max(e.tried, n.Tried)
 	e.look(n, log)
 	c, leaves := e.leaves(n, log)
-	if leaves || isLate(n) { // the connect was refused
+	if leaves || n.IsLate() { // the connect was refused
 		return false
 	}
-	if n.ordered || !e.seen[c.Print] { // it is judged in any case: the print is a hash
+	if n.Ordered || !e.seen[c.Print] { // it is judged in any case: the print is a hash
 		e.seen[c.Print] = true
 		e.found.Traces++
 	}
-	if n.due > 0 {
+	if n.IsDue() {
 		return false // it goes on when the clock advances
 	}
 	if o := outcome.String(); !slices.Contains(e.found.Outcomes, o) {
@@ -170,15 +173,13 @@ func (e *exploration) judge(n *environment, log *sut.Log, outcome model.Outcome)
 }
 
 // look notes of what that has arrived an execution takes notice.
-func (e *exploration) look(n *environment, log *sut.Log) {
-	if n.ordered || n.net.Parted != nil {
+func (e *exploration) look(n *environment.Environment, log *sut.Log) {
+	if n.Ordered || e.x.net.Parted != nil {
 		e.notice.All()
 		return
 	}
-	x := idle.Execution{Log: log, Made: n.made, Inputs: n.inputs, Arrivals: len(n.arrivals)}
-	for _, c := range n.conns {
-		x.Connections = append(x.Connections, c.id)
-	}
+	x := idle.Execution{Log: log, Made: n.Made, Inputs: n.Inputs, Arrivals: len(n.Arrivals),
+		Connections: n.Connections()}
 	e.notice.Note(x)
 }
 
@@ -258,11 +259,12 @@ func (x *explorer) find(p *part) {
 
 // judge notes a violation. Only an execution that has made all events of its skeleton is judged:
 // then what has arrived is all that ever does. A deadlock is one if confirm says so.
-func (x *explorer) judge(item skeleton.Item, n *environment, log *sut.Log, outcome model.Outcome) {
+func (x *explorer) judge(item skeleton.Item, n *environment.Environment, log *sut.Log,
+	outcome model.Outcome) {
 	if !outcome.Violation() {
 		return
 	}
-	f := &finding{item: item, outcome: outcome, lives: n.went(log), race: log.Race.First()}
+	f := &finding{item: item, outcome: outcome, lives: n.Went(log), race: log.Race.First()}
 	// Executions that show the same are one violation. A deadlock may not be one, so it may come
 	// again with another item.
 	program := x.config.Nodes[item.Component].Program

@@ -19,13 +19,14 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/environment"
 	"github.com/tandem-mc/tandem/check/internal/nodes/found"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
-	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
+	"github.com/tandem-mc/tandem/check/internal/nodes/turns"
 	"github.com/tandem-mc/tandem/check/internal/nodes/ways"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore"
@@ -242,11 +243,33 @@ func (x *explorer) do(item skeleton.Item) (reported, error) {
 	return reported{Key: item.Key, IsCompleted: g != nil, Completed: g}, nil
 }
 
+// errOrder says that the events of a node have to be in one order.
+type errOrder struct{ node int }
+
+func (e errOrder) Error() string { return fmt.Sprintf("node %d has to be in one order", e.node) }
+
+// ordered says of so many nodes that all their events are in one order.
+func ordered(nodes int) []bool { return slices.Repeat([]bool{true}, nodes) }
+
+// complete runs all nodes in turns from a prefix on (package turns). It returns nil if no execution
+// begins with that.
+func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
+	if !datagram.IsPossible(x.net, prefix, x.config.Limits()) ||
+		!slow.IsPossible(prefix, x.config.SlowLimits()) {
+		return nil, nil
+	}
+	g, limit, err := turns.Complete(x.net, prefix, x.extend)
+	x.unknown = cmp.Or(x.unknown, limit)
+	if g != nil && !network.IsDue(g) && lives.AreAllUp(g) {
+		x.never = cmp.Or(x.never, network.NeverListens(x.net, g))
+	}
+	return g, err
+}
+
 // search runs executions of a node until one of them is enough, and reports whether it was. The
 // environment is new in each. The search is DPOR without bounds: what one exploration leaves out,
 // no other one would find. With a bound on delays it is every execution within that.
-func (x *explorer) search(node int, environment func() *environment,
-	enough func(*environment, *sut.Log, model.Outcome) bool) (bool, error) {
+func (x *explorer) search(node int, begin func() *environment.Environment, enough judge) (bool, error) {
 	how := explore.Config{Delays: x.config.Delays}
 	if how.Delays != nil {
 		how.Algorithm = explore.DFS
@@ -260,7 +283,7 @@ func (x *explorer) search(node int, environment func() *environment,
 	for schedule, more := search.Next(); more; schedule, more = search.Next() {
 		s := translator.Schedule(schedule)
 		s.Rounds = maxRounds
-		n := environment()
+		n := begin()
 		log, err := x.run(node, s, n)
 		if err != nil {
 			return false, err
@@ -281,24 +304,27 @@ func (x *explorer) search(node int, environment func() *environment,
 }
 
 // through goes through the lives of a node.
-func (x *explorer) through(node int, look func(*environment, *sut.Log, model.Outcome) bool) *throughLives {
-	return &throughLives{Look: look, Run: x.runNext, Search: func(begin func() *environment,
-		enough func(*environment, *sut.Log, model.Outcome) bool) (bool, error) {
+func (x *explorer) through(node int, look judge) *throughLives {
+	return &throughLives{Look: look, Run: x.runNext, Search: func(begin func() *environment.Environment,
+		enough func(*environment.Environment, *sut.Log, model.Outcome) bool) (bool, error) {
 		return x.search(node, begin, enough)
 	}}
 }
 
-type throughLives = lives.Explorer[*environment]
+// judge looks at an execution of a node, and says whether it is enough.
+type judge func(*environment.Environment, *sut.Log, model.Outcome) bool
+
+type throughLives = lives.Explorer[*environment.Environment]
 
 // runNext runs an execution in which a node goes on from where it is.
-func (x *explorer) runNext(n *environment, s sut.Schedule) (*sut.Log, error) {
+func (x *explorer) runNext(n *environment.Environment, s sut.Schedule) (*sut.Log, error) {
 	s.Rounds = maxRounds
-	return x.run(n.node, s, n)
+	return x.run(n.Node, s, n)
 }
 
 // run runs one execution of a node. It notes what keeps the verdict from being that it holds, and
 // what the end of the node does to its connections.
-func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, error) {
+func (x *explorer) run(node int, s sut.Schedule, n *environment.Environment) (*sut.Log, error) {
 	if err := cmp.Or(x.interrupted(), x.full()); err != nil {
 		return nil, err
 	}
@@ -308,7 +334,7 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 	}
 	x.runs++
 	s.Steps, s.WantLeaks, s.Disk, s.After = x.config.Depth, x.config.Leaks, n.Disk, n.Born
-	log, err := x.workers[node].Run(s, watched(n))
+	log, err := x.workers[node].Run(s, n.Watched())
 	if err != nil {
 		if err := x.interrupted(); err != nil {
 			return nil, err
@@ -316,10 +342,10 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 		return nil, fmt.Errorf("node %s: %w", x.net.Names[node], err)
 	}
 	switch {
-	case n.datagrams.NeedsOrder:
+	case n.Datagrams.NeedsOrder:
 		return nil, errOrder{node}
-	case n.datagrams.NotExplored != nil:
-		x.unknown = fmt.Sprintf("node %s: %v", x.net.Names[node], n.datagrams.NotExplored)
+	case n.Datagrams.NotExplored != nil:
+		x.unknown = fmt.Sprintf("node %s: %v", x.net.Names[node], n.Datagrams.NotExplored)
 		return nil, errEnough
 	}
 	switch log.Outcome {
@@ -329,40 +355,13 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment) (*sut.Log, erro
 		x.unknown = cmp.Or(x.unknown, "executions of node "+x.net.Names[node]+" were cut off: "+
 			cmp.Or(log.Message, log.Outcome.String()))
 	default:
-		if n.pasts != nil { // the end of the node comes after all of the log
-			n.pasts.Read(log.Events)
-			n.pasts.End()
-		}
-		n.end(log)
+		n.End(log)
 	}
-	if !n.ordered && network.MayBeReset(n.net, n.made, n.arrivals) {
+	if !n.Ordered && network.MayBeReset(x.net, n.Made, n.Arrivals) {
 		return nil, errOrder{node}
 	}
 	return log, nil
 }
-
-// An execution is explored as far as it follows its skeleton. A goroutine that makes an event which
-// the skeleton does not have, or not with these events before it, goes no further: nothing that
-// comes of the event counts. Others go on, since they may leave the skeleton in other places.
-// Whether an event leaves it depends only on what is before the event. So the node with such
-// goroutines is a program like any other, and the search misses none of its executions.
-
-// watched is the environment of an execution that is explored: it knows what is before each event
-// while the node runs, and has those halt who leave the script (model.Answer).
-func watched(n *environment) sut.Peers {
-	n.halts = true
-	if n.ordered {
-		return n
-	}
-	n.pasts = pasts.New(len(n.arrivals))
-	return watching{n}
-}
-
-// watching is an environment that knows what is before each event.
-type watching struct{ *environment }
-
-// Watch implements sut.Watcher.
-func (w watching) Watch(events []sut.Event) { w.pasts.Read(events) }
 
 // interrupted says whether the exploration is to end, and how.
 func (x *explorer) interrupted() error {
@@ -403,28 +402,29 @@ func (x *explorer) extend(node int, script []skeleton.Event, arrivals []skeleton
 		}
 		return *l, true, nil
 	}
-	return x.extendUntil(node, script, arrivals, func(*environment, *sut.Log) bool { return true })
+	anyOne := func(*environment.Environment, *sut.Log) bool { return true }
+	return x.extendUntil(node, script, arrivals, anyOne)
 }
 
 // extendUntil is extend with executions that are good, too. It goes on until one is, or there are
 // no others. What is known to lead there is tried first in any case. The schedule of one that was
 // not good enough is kept, too: it leads to the same events.
 func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []skeleton.Arrival,
-	good func(*environment, *sut.Log) bool) (local skeleton.Local, found bool, err error) {
-	begin := func() *environment {
-		n := newEnvironment(x.net, node, script, arrivals)
-		n.goesOn = true
+	good func(*environment.Environment, *sut.Log) bool) (local skeleton.Local, found bool, err error) {
+	begin := func() *environment.Environment {
+		n := environment.New(x.net, node, script, arrivals)
+		n.GoesOn = true
 		// What is new arrives after the script, so that what led there does so again. In a search
 		// that is only known of a node that is ordered.
-		n.later = n.ordered
+		n.Later = n.Ordered
 		return n
 	}
-	enough := func(n *environment, log *sut.Log, _ model.Outcome) bool {
-		if c := n.analyse(log.Events, len(n.arrivals)); len(c.Departures) > 0 || !n.hasDone(c) {
+	enough := func(n *environment.Environment, log *sut.Log, _ model.Outcome) bool {
+		if c := n.Analyse(log.Events, len(n.Arrivals)); len(c.Departures) > 0 || !n.HasDone(c) {
 			return false
 		}
-		local = skeleton.Local{Events: network.Sorted(n.made), Waits: n.waitsFor(log)}
-		x.ways.Remember(network.KeyOf(local.Events), n.went(log))
+		local = skeleton.Local{Events: network.Sorted(n.Made), Waits: n.WaitsFor(log)}
+		x.ways.Remember(network.KeyOf(local.Events), n.Went(log))
 		return good(n, log)
 	}
 	// Without a schedule all are tried, the one that the worker takes by itself first.
@@ -435,7 +435,7 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 	}
 	if known != nil {
 		n := begin()
-		n.later = true
+		n.Later = true
 		log, err := lives.Again(n, known, x.runNext)
 		if err != nil {
 			return local, false, err

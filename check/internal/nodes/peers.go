@@ -41,8 +41,8 @@ func cannot(x *explorer, err error) error {
 // tell has what a node has sent be on its way: it tells others of the events of the node that they
 // do not know of. Peers react at once. Once nobody looks at that any more, they are not asked.
 func (w *walk) tell(m *member) {
-	for ; m.told < len(m.made); m.told++ {
-		e := &m.made[m.told]
+	for ; m.told < len(m.Made); m.told++ {
+		e := &m.Made[m.told]
 		w.spread(e)
 		// The last node that ends has nobody left who would notice.
 		if w.peers != nil && w.over == "" && !w.rests &&
@@ -61,7 +61,7 @@ func (w *walk) spread(e *skeleton.Event) {
 		w.slow.Hold(e, w.ticks, w.random)
 	}
 	for _, other := range w.members {
-		if other.node == e.Component || e.To != other.node && e.To != skeleton.Everybody {
+		if other.Node == e.Component || e.To != other.Node && e.To != skeleton.Everybody {
 			continue
 		}
 		other.inbox = append(other.inbox, skeleton.Arrival{Send: *e})
@@ -73,9 +73,8 @@ func (w *walk) spread(e *skeleton.Event) {
 		}
 		if w.net.IsBeside(e.Component) {
 			other.aborted[e.Name] = true
-		} else if m := w.members[e.Component]; m.connOf(d.Conn) >= 0 {
-			c := m.conns[m.connOf(d.Conn)]
-			other.aborted[e.Name] = c.arrived > c.taken
+		} else {
+			other.aborted[e.Name] = w.members[e.Component].HasUnread(d.Conn)
 		}
 	}
 }

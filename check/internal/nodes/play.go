@@ -12,9 +12,9 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/environment"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
-	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -59,7 +59,7 @@ type Played struct {
 //
 // A node that others only need for what it does to them may go on as it likes after that: what it
 // does then is not looked at. The one with the violation must do all that is recorded, and no more.
-func (p *player) environment(node int, b *baton.Baton) *environment {
+func (p *player) environment(node int, b *baton.Baton) *environment.Environment {
 	// What it sends is noted by itself, and not for others.
 	net := &network.Nodes{Names: p.net.Names, Places: p.net.Places, Beside: p.net.Beside,
 		Data:   maps.Clone(p.net.Data),
@@ -71,17 +71,17 @@ func (p *player) environment(node int, b *baton.Baton) *environment {
 	if p.timing != nil {
 		pace.Replayed(p.timing[node]).Sort(arrivals)
 	}
-	n := newEnvironment(net, node, p.global[node].Events, arrivals)
+	n := environment.New(net, node, p.global[node].Events, arrivals)
 	if p.timing != nil {
-		n.pace = pace.Replayed(p.timing[node])
-		n.datagrams.Carrier = datagram.Recorded{Net: net, Script: n.script,
-			Made: func() int { return len(n.made) }}
+		n.Pace = pace.Replayed(p.timing[node])
+		n.Datagrams.Carrier = datagram.Recorded{Net: net, Script: n.Script,
+			Made: func() int { return len(n.Made) }}
 		// What a node does in a walk is all that it has done by then, however soon that ends.
-		n.hold.Connects = network.CountConnects(net, node, p.global[node].Events)
+		n.Hold.Connects = network.CountConnects(net, node, p.global[node].Events)
 	} else if p.fates != nil {
 		n.Fate = p.fates[node]
 	}
-	n.later, n.goesOn, n.baton = node != p.judged, node != p.judged, b
+	n.Later, n.GoesOn, n.Baton = node != p.judged, node != p.judged, b
 	return n
 }
 
@@ -117,14 +117,12 @@ func (p *player) play(node int, b *baton.Baton) Played {
 		played.eventLog = strings.TrimSpace(played.eventLog + " " + hash)
 		played.chosen = append(played.chosen, narrate.Chosen(p.programs[node], log.Events))
 	})
-	script := n.script
-	if made := len(n.made); made < len(script) && n.deviation < 0 {
-		now := "does no more"
-		if err == nil && log.Outcome != sut.Completed {
-			now = "ends: " + log.Outcome.String()
-		}
-		b.Drop(baton.Parting{Node: n.net.Names[node], Event: made + 1,
-			Recorded: told.Words(n.net, &script[made]), Now: now})
+	now := "does no more"
+	if err == nil && log.Outcome != sut.Completed {
+		now = "ends: " + log.Outcome.String()
+	}
+	if parting, is := n.Undone(now); is {
+		b.Drop(parting)
 	}
 	if err != nil {
 		return Played{err: err}
@@ -142,8 +140,8 @@ func (p *player) play(node int, b *baton.Baton) Played {
 // disk that the crash has left. The last life is run with what is asked for besides; nil: nothing.
 // Each log is looked at, and the last one returned: it is valid until the next run of the worker,
 // and so is its disk, which is therefore copied.
-func (p *player) live(node int, n *environment, asked func(*sut.Schedule), look func(*sut.Log)) (
-	*sut.Log, error) {
+func (p *player) live(node int, n *environment.Environment, asked func(*sut.Schedule),
+	look func(*sut.Log)) (*sut.Log, error) {
 	// The disk is not recorded: it comes of the crash, as all else comes of what was chosen.
 	lives := p.lives(node)
 	for i := 0; ; i++ {
@@ -156,12 +154,12 @@ func (p *player) live(node int, n *environment, asked func(*sut.Schedule), look 
 		if err != nil {
 			return nil, err
 		}
-		n.end(log)
+		n.End(log)
 		// One that does not run again is there when the clock advances.
-		if look(log); log.Outcome != sut.Crashed || !n.restarts(nil) || isLast {
+		if look(log); log.Outcome != sut.Crashed || !n.Restarts(nil) || isLast {
 			return log, nil
 		}
-		lives[i+1].Disk, lives[i+1].After = slices.Clone(log.Disk), n.now
+		lives[i+1].Disk, lives[i+1].After = slices.Clone(log.Disk), n.Now
 	}
 }
 
@@ -189,7 +187,7 @@ func (p *player) follow(schedule []model.Action, lenient bool) (*sut.Log, error)
 	log, err := p.live(p.judged, n, func(last *sut.Schedule) {
 		last.Prefix, last.Lenient, last.WantEnabled = schedule, lenient, true
 	}, func(*sut.Log) {})
-	if err != nil || n.deviation >= 0 || len(n.made) != len(n.script) {
+	if err != nil || n.HasLeft() || len(n.Made) != len(n.Script) {
 		return nil, err
 	}
 	return log, nil

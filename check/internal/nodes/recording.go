@@ -7,6 +7,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/baton"
 	"github.com/tandem-mc/tandem/check/internal/nodes/course"
+	"github.com/tandem-mc/tandem/check/internal/nodes/environment"
 	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/recorded"
@@ -180,12 +181,12 @@ func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, []lives.L
 	}
 	// The schedule is known. The log of that execution is not any more, and says what is
 	// independent in it.
-	n := newEnvironment(x.net, node, g[node].Events, g.Arrivals(node))
+	n := environment.New(x.net, node, g[node].Events, g.Arrivals(node))
 	log, err := lives.Again(n, f.lives, x.runNext)
 	if err != nil {
 		return courses, went, err
 	}
-	found := courseOf(&n.track, log.Events, len(n.arrivals))
+	found := courseOf(&n.Track, log.Events, len(n.Arrivals))
 	went[node] = f.lives
 	for c := range g {
 		k := found
@@ -217,13 +218,13 @@ func (x recorder) leadTo(f *finding) error {
 	found := false
 	if node := f.item.Component; g != nil && err == nil {
 		f.global = g
-		t := x.through(node, func(n *environment, log *sut.Log, _ model.Outcome) bool {
-			f.lives = n.went(log)
-			c := n.analyse(log.Events, len(n.arrivals))
-			return len(c.Departures) == 0 && n.hasDone(c)
+		t := x.through(node, func(n *environment.Environment, log *sut.Log, _ model.Outcome) bool {
+			f.lives = n.Went(log)
+			c := n.Analyse(log.Events, len(n.Arrivals))
+			return len(c.Departures) == 0 && n.HasDone(c)
 		})
-		found, err = t.Explore(func() *environment {
-			return newEnvironment(x.net, node, g[node].Events, g.Arrivals(node))
+		found, err = t.Explore(func() *environment.Environment {
+			return environment.New(x.net, node, g[node].Events, g.Arrivals(node))
 		})
 	}
 	if err == nil && !found {
@@ -279,27 +280,28 @@ func (x recorder) realise(node int, g skeleton.Global, exact bool) (k *course.Co
 	x.ways = known.Part()
 	defer func() { x.ways = known }()
 	tried := 0
-	_, _, err = x.extendUntil(node, local.Events, g.Arrivals(node), func(n *environment, log *sut.Log) bool {
+	good := func(n *environment.Environment, log *sut.Log) bool {
 		tried++
-		isWhole := len(n.made) == len(local.Events) && n.waitsFor(log) == local.Waits
+		isWhole := len(n.Made) == len(local.Events) && n.WaitsFor(log) == local.Waits
 		if isWhole || k == nil && !exact {
-			k, went = courseOf(&n.track, log.Events, len(n.arrivals)), n.went(log)
+			k, went = courseOf(&n.Track, log.Events, len(n.Arrivals)), n.Went(log)
 		}
 		return isWhole || tried >= maxTried && k != nil
-	})
+	}
+	_, _, err = x.extendUntil(node, local.Events, g.Arrivals(node), good)
 	return k, went, err
 }
 
 // courseOf is the course of an execution that a node has run, of which these are the log and how
 // much could arrive.
-func courseOf(n *track, log []sut.Event, arrivals int) *course.Course {
-	c := n.analyse(log, arrivals)
-	if n.ordered {
-		k := &course.Course{Made: n.made}
+func courseOf(n *environment.Track, log []sut.Event, arrivals int) *course.Course {
+	c := n.Analyse(log, arrivals)
+	if n.Ordered {
+		k := &course.Course{Made: n.Made}
 		for _, a := range course.ChoicesOf(log) {
 			k.Actions = append(k.Actions, &a)
 		}
 		return k
 	}
-	return course.Of(n.made, n.inputs, c)
+	return course.Of(n.Made, n.Inputs, c)
 }

@@ -6,10 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/network"
-	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
-	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
@@ -89,36 +86,6 @@ func resettingScripts(r *rand.Rand) (scripts []string) {
 		scripts = append(scripts, strings.Join(append(list, not.String()), " "))
 	}
 	return scripts
-}
-
-// TestResetWaitsForItsMoment: in the replay of a walk no reset comes that is not recorded, also
-// where the node can do nothing but wait.
-func TestResetWaitsForItsMoment(t *testing.T) {
-	net := &network.Nodes{Names: []string{"a", "b"}, Ordered: ordered(2), Data: map[network.Event][]byte{}}
-	closed := skeleton.Event{Label: network.Event{Kind: model.Close, Conn: "b#1"}, To: 0}
-	closed.Component, closed.N = 1, 1
-	for name, c := range map[string]struct {
-		pace pace.Pace
-		want bool
-	}{
-		"explored": {nil, true}, "replayed": {pace.Replayed{}, false},
-	} {
-		n := newEnvironment(net, 0, nil, []skeleton.Arrival{{Send: closed}})
-		n.goesOn, n.later, n.pace = true, true, c.pace
-		n.open(&conn{id: "b#1", other: 1, accepted: true})
-		var list []model.Delivery
-		for _, in := range []model.Input{{Kind: model.Send, Data: []byte("x")}, {Kind: model.Pass}} {
-			a, err := n.Exchange(in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			list = append(list, a.Deliveries...)
-		}
-		got := slices.ContainsFunc(list, func(d model.Delivery) bool { return d.End == model.Reset })
-		if got != c.want {
-			t.Errorf("%s: a reset comes: %t, in %+v", name, got, list)
-		}
-	}
 }
 
 // TestMainReturns: when main returns, the process is gone, though a goroutine waits for clients.

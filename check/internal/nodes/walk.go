@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/environment"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pace"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
@@ -51,7 +52,7 @@ type walk struct {
 
 // member is a node in a walk. It implements sut.Peers.
 type member struct {
-	*environment
+	environment.Walked
 	walk *walk
 	turn chan struct{}
 	gone bool
@@ -91,13 +92,13 @@ func newWalk(net *network.Nodes, wanted *properties.Wanted, random *rand.Rand) *
 	air.IsParted = func(from, to int) bool { return net.Parts(from, to) && w.ticks < net.Parted.Until }
 	w.air = air
 	for c := range net.Programs() {
-		n := newEnvironment(net, c, nil, nil)
-		n.goesOn, n.said = true, said
-		m := &member{environment: n, walk: w, turn: make(chan struct{}, 1),
+		n := environment.NewWalked(net, c)
+		n.Said = said
+		m := &member{Walked: n, walk: w, turn: make(chan struct{}, 1),
 			aborted: map[skeleton.Name]bool{}, timing: pace.Timing{}}
-		n.pace = m
-		n.datagrams.Carrier = air.From(c)
-		air.Sockets = append(air.Sockets, &n.datagrams)
+		n.Pace = m
+		n.Datagrams.Carrier = air.From(c)
+		air.Sockets = append(air.Sockets, &n.Datagrams)
 		w.members = append(w.members, m)
 	}
 	return w
@@ -175,14 +176,8 @@ func (w *walk) next(now *member) *member {
 // open are the directions of all connections that are open at the node which sends.
 func (w *walk) open() (list []slow.Direction) {
 	for _, m := range w.members {
-		for _, c := range m.conns {
-			if c.id != "" && !c.closed && !c.waits && !m.gone {
-				d := slow.Direction{From: m.node, Conn: c.id}
-				if w.net.IsBeside(c.other) { // what is sent to peers arrives at once
-					d.From = c.other
-				}
-				list = append(list, d)
-			}
+		if !m.gone {
+			list = append(list, m.Open()...)
 		}
 	}
 	return list
@@ -194,7 +189,7 @@ func (w *walk) part() {
 	w.net.Parted = &network.Partition{Links: w.cutAt.Links, From: w.ticks, Until: w.ticks + w.cutAt.Length}
 	w.cut, w.parted, w.cutAt = true, w.now, nil
 	for _, m := range w.members {
-		m.hold.Connects = m.tried
+		m.Hold.Connects = m.Tried
 	}
 }
 
@@ -242,7 +237,7 @@ func (w *walk) advanceTo(now time.Duration, ofPeers bool) {
 	}
 	for _, m := range w.members {
 		if m.down {
-			m.passes(network.Event{Kind: model.Pass, Time: now})
+			m.Passes(network.Event{Kind: model.Pass, Time: now})
 		} else if !m.gone {
 			// It is an event of each node once that has its turn. Until then nothing comes to it
 			// that is sent at the new time.
@@ -258,7 +253,7 @@ func (m *member) Exchange(in model.Input) (a model.Answer, err error) {
 		m.once = in.Most == model.Once
 		m.news = !m.once || len(m.inbox) > 0
 		if m.due = 0; in.Most > model.Once {
-			m.due = m.now + in.Most
+			m.due = m.Now + in.Most
 		}
 	}
 	m.walk.pass(m)
@@ -270,11 +265,11 @@ func (m *member) Exchange(in model.Input) (a model.Answer, err error) {
 	if a.Crash = m.crashesNow(in); a.Crash != nil {
 		return a, nil
 	}
-	in.Conn += m.base
-	defer m.number(&a)
+	in, a = m.Begin(in)
+	defer m.Number(&a)
 	if m.waits {
-		a.Conn, a.First, a.Clients = in.Conn, len(m.conns), 1
-		m.input++
+		a.Clients = 1
+		m.Waits()
 		m.wait(in.Most, &a)
 		m.waits, m.once, m.due = false, false, 0
 		m.note(1)
@@ -285,7 +280,7 @@ func (m *member) Exchange(in model.Input) (a model.Answer, err error) {
 		m.walk.hear(m.walk.peers.Connects(in))
 		m.look()
 	}
-	if a, err = m.answer(in); err == nil && a.Failure == "" {
+	if a, err = m.Answer(in); err == nil && a.Failure == "" {
 		m.reacts(&a)
 	}
 	return a, err
@@ -296,7 +291,7 @@ func (m *member) crashesNow(in model.Input) *model.Crash {
 	if in.Kind == model.Disk {
 		m.disks++
 	}
-	i := pick.Due(m.crashes, m.input+1, m.disks, in.Kind == model.Disk)
+	i := pick.Due(m.crashes, m.Input+1, m.disks, in.Kind == model.Disk)
 	if i < 0 {
 		return nil
 	}
@@ -307,8 +302,8 @@ func (m *member) crashesNow(in model.Input) *model.Crash {
 	if in.Unsynced > 0 && m.walk.random.IntN(3) > 0 {
 		lost = 1 + m.walk.random.IntN(in.Unsynced)
 	}
-	m.crash(lost)
-	m.timing[m.made[len(m.made)-1].Name] = m.moment()
+	m.Crash(lost)
+	m.timing[m.Made[len(m.Made)-1].Name] = m.Moment()
 	return &model.Crash{Lost: lost}
 }
 
@@ -323,7 +318,7 @@ func (m *member) comesBack() bool {
 	if m.stopped = m.walk.over != ""; m.stopped {
 		return false
 	}
-	m.restart()
+	m.Restart()
 	m.walk.tell(m)
 	return true
 }
@@ -338,22 +333,20 @@ func (m *member) reacts(a *model.Answer) {
 		return
 	}
 	m.look()
-	m.deliver(&a.Reaction)
+	m.Deliver(&a.Reaction)
 	m.breakSome(&a.Reaction, false)
 	m.note(0)
 	m.walk.tell(m)
 }
 
 // wait answers for a node that can do nothing but wait, for a timer that is due after some time or,
-// with 0, for others (environment.pass).
+// with 0, for others (package environment).
 func (m *member) wait(most time.Duration, a *model.Answer) {
-	timer := m.armed && most > 0 && most <= model.Once+1
-	if m.armed = m.armed && most == model.Once; timer && most != model.Once {
-		a.Time.Passed = most
+	if m.Fires(most, a) {
 		return
 	}
 	for {
-		m.deliver(&a.Reaction)
+		m.Deliver(&a.Reaction)
 		m.breakSome(&a.Reaction, true)
 		a.Again = m.once || a.Shows()
 		switch {
@@ -363,11 +356,10 @@ func (m *member) wait(most time.Duration, a *model.Answer) {
 			m.note(1)
 			tick := *m.tick
 			m.tick = nil
-			m.takesPart(tick, most, a)
+			m.TakesPart(tick, most, a)
 			return
 		case m.walk.rests:
-			m.rests = true
-			m.stop(most, a)
+			m.Rests(most, a)
 			return
 		}
 		m.news = false
@@ -379,63 +371,25 @@ func (m *member) wait(most time.Duration, a *model.Answer) {
 	}
 }
 
-// look takes over what was sent since it looked. What has come is over, unless it says something of
-// what may come later. So lists stay short, however long the walk is: each input goes through them.
-//
-// What is sent after an advance of the clock comes after that. All nodes wait then, so the advance
-// is the next event of each.
+// look takes over what was sent since it looked. What is sent after an advance of the clock comes
+// after that, which may still be an event to come.
 func (m *member) look() {
-	var after []skeleton.Name
-	ticks := m.ticks
-	if m.tick != nil { // its next event, before all that is sent now
-		ticks++
-		after = []skeleton.Name{{Component: m.node, N: len(m.made) + 1}}
-	} else if ticks > 0 {
-		i := len(m.made) - 1
-		for ; m.made[i].Tick != ticks; i-- {
-		}
-		after = []skeleton.Name{m.made[i].Name}
-	}
-	type coming struct {
-		skeleton.Arrival
-		done, early bool
-		sent        int
-	}
-	var list []coming
-	for i, a := range m.arrivals {
-		if kind := network.Did(&a.Send).Kind; !m.done[i] || kind == model.Close || kind == model.Listen {
-			list = append(list, coming{a, m.done[i], m.hold.Early[i], m.sent[i]})
-		}
-	}
-	for _, a := range m.inbox {
-		a.After = after
-		list = append(list, coming{a, network.IsFoundOut(&a.Send), !m.walk.cut, ticks})
-	}
-	// In a replay, what comes at the same input does so in this order, too.
-	slices.SortStableFunc(list, func(a, b coming) int {
-		return network.CompareSends(&a.Send, &b.Send)
-	})
-	m.inbox, m.arrivals, m.done, m.sent = nil, nil, nil, nil
-	m.hold.Early, m.hold.Resets = nil, nil
-	for _, c := range list {
-		m.arrivals, m.done = append(m.arrivals, c.Arrival), append(m.done, c.done)
-		m.sent = append(m.sent, c.sent)
-		m.hold.Early, m.hold.Resets = append(m.hold.Early, c.early), append(m.hold.Resets, false)
-	}
+	m.TakeOver(m.inbox, m.tick != nil, !m.walk.cut)
+	m.inbox = nil
 }
 
 // note notes when things have come: at the present moment, or one before it.
 func (m *member) note(before int) {
-	for i := range m.arrivals {
+	for i := range m.Arrivals {
 		// A close that aborts does not come: the reset does.
-		if name := m.arrivals[i].Send.Name; m.done[i] && m.timing[name] == 0 && !m.aborted[name] {
-			m.timing[name] = m.moment() - before
-			m.walk.slow.Come(&m.arrivals[i].Send)
+		if name := m.Arrivals[i].Send.Name; m.Done[i] && m.timing[name] == 0 && !m.aborted[name] {
+			m.timing[name] = m.Moment() - before
+			m.walk.slow.Come(&m.Arrivals[i].Send)
 		}
 	}
-	for i := m.told; i < len(m.made); i++ {
-		if e := &m.made[i]; network.Did(e).Kind == model.Broken {
-			m.timing[e.Name] = m.moment() - before
+	for i := m.told; i < len(m.Made); i++ {
+		if e := &m.Made[i]; network.Did(e).Kind == model.Broken {
+			m.timing[e.Name] = m.Moment() - before
 		}
 	}
 }
@@ -443,8 +397,8 @@ func (m *member) note(before int) {
 // Comes implements pace.Pace. A close that aborts comes as a reset. Nobody sends a datagram again:
 // one that has not come when the network is parted is under way behind that.
 func (m *member) Comes(i int, sent skeleton.Name, _ int) bool {
-	return !m.aborted[sent] && !m.walk.slow.Holds(sent, m.ticks) &&
-		(network.IsDatagram(&m.arrivals[i].Send) || m.isLetThrough(i))
+	return !m.aborted[sent] && !m.walk.slow.Holds(sent, m.Ticks) &&
+		(network.IsDatagram(&m.Arrivals[i].Send) || m.IsLetThrough(i))
 }
 
 // Breaks implements pace.Pace: the member has the resets come.
@@ -452,32 +406,31 @@ func (m *member) Breaks(skeleton.Name, int) bool { return false }
 
 // IsReset implements pace.Pace.
 func (m *member) IsReset(conn string) bool {
-	return slices.ContainsFunc(m.arrivals, func(a skeleton.Arrival) bool {
+	return slices.ContainsFunc(m.Arrivals, func(a skeleton.Arrival) bool {
 		return m.aborted[a.Send.Name] && network.Did(&a.Send).Conn == conn
 	})
 }
 
 // breakSome has some of the resets come that can, or all.
 func (m *member) breakSome(r *model.Reaction, all bool) {
-	for i := range m.arrivals {
-		a := &m.arrivals[i]
+	for i := range m.Arrivals {
+		a := &m.Arrivals[i]
 		closed := network.Did(&a.Send)
-		at := m.connOf(closed.Conn)
+		at, ended, can := m.CanBreak(i)
 		// It comes after the close, and after what was not read.
-		if closed.Kind != model.Close || at < 0 || !m.canBreak(i, at) ||
-			m.walk.slow.Holds(a.Send.Name, m.ticks) ||
-			m.walk.slow.Delays(closed.Conn, a.Send.Component, m.node, m.ticks) {
+		if !can || m.walk.slow.Holds(a.Send.Name, m.Ticks) ||
+			m.walk.slow.Delays(closed.Conn, a.Send.Component, m.Node, m.Ticks) {
 			continue
 		}
-		atOnce := !m.conns[at].ended && (closed.Unaccepted || m.aborted[a.Send.Name])
+		atOnce := !ended && (closed.Unaccepted || m.aborted[a.Send.Name])
 		// The end of the stream and the reset after it never come at once.
 		isNew := slices.ContainsFunc(r.Deliveries, func(d model.Delivery) bool { return d.Conn == at })
-		if !atOnce && !(m.conns[at].ended && !isNew && network.Unread(m.net, m.made, a)) ||
-			m.walk.cut && network.ResetWaits(m.net, m.made, a, m.conns[at].ended) ||
+		if !atOnce && !(ended && !isNew && network.Unread(m.walk.net, m.Made, a)) ||
+			m.walk.cut && network.ResetWaits(m.walk.net, m.Made, a, ended) ||
 			!all && m.walk.random.IntN(2) == 0 {
 			continue
 		}
-		m.breakOff(i, at, r)
+		m.BreakOff(i, at, r)
 	}
 	*r = r.Normal()
 }

@@ -165,7 +165,7 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 	w.run(func(m *member) string {
 		over, err := x.play(t, m)
 		if err != nil {
-			t.err = errors.Join(t.err, fmt.Errorf("node %s: %w", net.Names[m.node], err))
+			t.err = errors.Join(t.err, fmt.Errorf("node %s: %w", net.Names[m.Node], err))
 		}
 		return over
 	})
@@ -180,7 +180,7 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 	for c, m := range t.members {
 		if t.err == nil {
 			e := &t.ends[c]
-			t.global[c] = skeleton.Local{Events: m.made, Ended: true, Waits: m.waitsFor(e.log)}
+			t.global[c] = skeleton.Local{Events: m.Made, Ended: true, Waits: m.WaitsFor(e.log)}
 			t.isWrong = t.isWrong || !m.stopped && e.outcome.Violation()
 		}
 	}
@@ -216,20 +216,20 @@ type ended struct {
 // play runs a node in a walk, as often as it comes back after a crash, and says why the walk is to
 // end because of this.
 func (x *walks) play(t *taken, m *member) (over string, err error) {
-	for s := t.schedules[m.node]; ; {
+	for s := t.schedules[m.Node]; ; {
 		over, err := x.live(t, m, s)
-		if err != nil || over != "" || t.ends[m.node].log.Outcome != sut.Crashed || !m.comesBack() {
+		if err != nil || over != "" || t.ends[m.Node].log.Outcome != sut.Crashed || !m.comesBack() {
 			return over, err
 		}
-		disk := slices.Clone(t.ends[m.node].log.Disk)
-		s = x.schedule(m.node, t.random)
-		s.Disk, s.After = disk, m.now
+		disk := slices.Clone(t.ends[m.Node].log.Disk)
+		s = x.schedule(m.Node, t.random)
+		s.Disk, s.After = disk, m.Now
 	}
 }
 
 // live runs a node until it ends, or crashes.
 func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err error) {
-	log, err := t.workers[m.node].Run(s, m)
+	log, err := t.workers[m.Node].Run(s, m)
 	if err != nil {
 		return "another node has failed", err
 	}
@@ -241,26 +241,26 @@ func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err erro
 	if err != nil {
 		return "another node has failed", err
 	}
-	e := &t.ends[m.node]
+	e := &t.ends[m.Node]
 	e.log, e.outcome, e.race = log, outcome, log.Race.First()
 	life := sut.Schedule{Prefix: course.ChoicesOf(log.Events), Beginning: sut.Beginning{Draws: s.Draws},
 		Rounds: s.Rounds, WantLeaks: s.WantLeaks}
 	e.lives = append(e.lives, life)
-	k, c := &t.known, m.node
+	k, c := &t.known, m.Node
 	k.Lengths[c] = max(k.Lengths[c], len(life.Prefix))
 	k.Count(c, log.RarePoints)
-	k.Inputs[c], k.Disks[c] = max(k.Inputs[c], m.input), max(k.Disks[c], m.disks)
+	k.Inputs[c], k.Disks[c] = max(k.Inputs[c], m.Input), max(k.Disks[c], m.disks)
 	switch {
 	case m.stopped:
 	case outcome == model.StepLimit:
 		// Nobody knows what it would do next. So nothing that comes of its end counts.
 		m.stopped = true
-		t.wasCut = cmp.Or(t.wasCut, "executions of node "+x.net.Names[m.node]+" were cut off: "+
+		t.wasCut = cmp.Or(t.wasCut, "executions of node "+x.net.Names[m.Node]+" were cut off: "+
 			cmp.Or(log.Message, log.Outcome.String()))
 		return "another node was cut off", nil
 	default:
 		m.look()
-		m.end(log)
+		m.End(log)
 		if outcome.Violation() && !outcome.Stuck() {
 			return "another node has a violation", nil
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
-	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/told"
 	"github.com/tandem-mc/tandem/internal/model"
@@ -281,18 +280,6 @@ func TestWalkIsCut(t *testing.T) {
 		Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client")})
 	if err != nil || r.Verdict != model.Unknown || !strings.Contains(r.Reason, "were cut off") {
 		t.Errorf("%+v, %v", r, err)
-	}
-}
-
-// TestConnectThatWaits: a connect that waits for the network to heal is none that has come to the
-// first listener of the node.
-func TestConnectThatWaits(t *testing.T) {
-	net := &network.Nodes{Names: []string{"a", "b"}, Ordered: ordered(2)}
-	n := newEnvironment(net, 0, nil, nil)
-	n.open(&conn{address: "127.0.0.1:7000"})
-	n.open(&conn{id: waiting, other: 1, waits: true})
-	if list := waitingAt(n, 0); len(list) > 0 {
-		t.Errorf("%d have come", len(list))
 	}
 }
 

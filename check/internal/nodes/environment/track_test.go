@@ -1,12 +1,12 @@
-package nodes
+package environment
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandem-mc/tandem/check/internal/nodes/course"
 	"github.com/tandem-mc/tandem/check/internal/nodes/dependence"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pasts"
@@ -78,10 +78,10 @@ func TestDependence(t *testing.T) {
 
 // made is an environment of a node that has made some sends, each by its own input: a letter is a
 // connection, and a number says which send on it that is.
-func made(script []skeleton.Event, conns ...string) *environment {
-	n := newEnvironment(&network.Nodes{Ordered: []bool{false}}, 0, script, nil)
+func made(script []skeleton.Event, conns ...string) *Environment {
+	n := New(&network.Nodes{Ordered: []bool{false}}, 0, script, nil)
 	for _, c := range conns {
-		n.input++
+		n.Input++
 		n.make(sends(c))
 	}
 	return n
@@ -96,9 +96,9 @@ func sends(conn string) skeleton.Event {
 func TestPast(t *testing.T) {
 	past := func(events []sut.Event, conns ...string) (map[string][]skeleton.Name, uint64) {
 		n := made(nil, conns...)
-		c := n.analyse(events, 1)
+		c := n.Analyse(events, 1)
 		all := map[string][]skeleton.Name{}
-		for _, e := range n.made {
+		for _, e := range n.Made {
 			all[e.Stream] = e.Past
 		}
 		return all, c.Print
@@ -123,8 +123,8 @@ func TestPastByParts(t *testing.T) {
 	lock := access(7, model.Write)
 	past := func(events ...sut.Event) (list []skeleton.Event) {
 		n := made(nil, "b", "a", "a", "c")
-		n.analyse(slices.Concat([]sut.Event{step(2), lock, input}, events), 1)
-		return n.made
+		n.Analyse(slices.Concat([]sut.Event{step(2), lock, input}, events), 1)
+		return n.Made
 	}
 	at := past(step(1), input, input, lock, input)
 	parted := past(step(1), input, step(1), input, step(1), lock, input)
@@ -144,7 +144,7 @@ func TestPastByParts(t *testing.T) {
 func TestDepartures(t *testing.T) {
 	// The script: a send on a, and then one on c.
 	first := made(nil, "a", "c")
-	first.analyse([]sut.Event{step(1), input, step(1), input}, 1)
+	first.Analyse([]sut.Event{step(1), input, step(1), input}, 1)
 	lock := access(7, model.Write)
 	for _, c := range []struct {
 		name       string
@@ -164,44 +164,71 @@ func TestDepartures(t *testing.T) {
 			step(1), input, touch(dependence.Doors)}, []string{"d", "a"}, []int{0},
 			[]bool{false, false}},
 	} {
-		n := made(first.made, c.conns...)
-		got := n.analyse(c.events, 1)
+		n := made(first.Made, c.conns...)
+		got := n.Analyse(c.events, 1)
 		if !slices.Equal(got.Departures, c.departures) || !slices.Equal(got.Follows, c.follows) {
 			t.Errorf("%s: %v, %v, want %v, %v", c.name, got.Departures, got.Follows, c.departures, c.follows)
 		}
 	}
 }
 
-// TestTogetherInOrder: each of two nodes has received before it has sent, and both are independent.
-// No order of both has that, so they are run in another order.
-func TestTogetherInOrder(t *testing.T) {
-	each := func(c int) *course.Course {
-		sent := skeleton.Event{Name: skeleton.Name{Component: c, Stream: "out", N: 1}}
-		got := skeleton.Event{Name: skeleton.Name{Component: c, Stream: "in", N: 1},
-			From: skeleton.Name{Component: 1 - c, Stream: "out", N: 1}}
-		k := &course.Course{Made: []skeleton.Event{got, sent}}
-		k.Add(&model.Action{Goroutine: 1}, nil, []int{0})
-		k.Add(&model.Action{Goroutine: 2}, nil, []int{1})
-		return k
-	}
-	courses := []*course.Course{each(0), each(1)}
-	if !course.Together(&network.Nodes{}, nil, courses) {
-		t.Fatal("there is no order")
-	}
-	for c, want := range [][]string{{"out", "in"}, {"in", "out"}} {
-		if got := courses[c].Made; got[0].Stream != want[0] || got[1].Stream != want[1] {
-			t.Errorf("node %d: %v", c, got)
+// TestHaltsWhereItLeaves: whoever makes an event that the skeleton does not have is to go no
+// further, and nothing arrives because of it. Others go on. Of a node in one order nobody does.
+func TestHaltsWhereItLeaves(t *testing.T) {
+	lock := access(7, model.Write)
+	begin := func(script []skeleton.Event, ordered bool) *Environment {
+		n := New(&network.Nodes{Names: []string{"n"}, Ordered: []bool{ordered},
+			Data: map[network.Event][]byte{}}, 0, script, nil)
+		for _, id := range []string{"a", "b", "c"} {
+			n.open(&conn{id: id, other: 1, accepted: true})
 		}
+		return n
 	}
-	if first := courses[0].Choices()[0].Goroutine; first != 2 {
-		t.Errorf("goroutine %d is first: the schedule has to be that of the events", first)
+	send := func(peers sut.Peers, to string) model.Answer {
+		in := model.Input{Kind: model.Send, Conn: strings.Index("abc", to), Data: []byte("x")}
+		a, err := peers.Exchange(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
 	}
-	// Where each has to receive first, there is none.
-	courses = []*course.Course{each(0), each(1)}
-	for _, k := range courses {
-		k.Before[1] = []int{0}
-	}
-	if course.Together(&network.Nodes{}, nil, courses) {
-		t.Error("each has received before the other has sent")
+	script := begin(nil, false)
+	send(script, "a")
+	send(script, "b")
+	script.Analyse([]sut.Event{step(1), input, step(2), input}, 0)
+	for _, c := range []struct {
+		name    string
+		ordered bool
+		log     []sut.Event
+		sends   []string // each by an input; a dash: none
+		want    []bool
+	}{
+		{"the skeleton", false, []sut.Event{step(1), input, step(2), input}, []string{"a", "b"},
+			[]bool{false, false}},
+		{"another order", false, []sut.Event{step(2), input, step(1), input}, []string{"b", "a"},
+			[]bool{false, false}},
+		{"another event", false, []sut.Event{step(1), input, step(2), input}, []string{"c", "b"},
+			[]bool{true, false}},
+		{"other events before it", false, []sut.Event{step(1), lock, input, step(2), lock, input},
+			[]string{"a", "b"}, []bool{false, true}},
+		{"in one order", true, nil, []string{"c", "b"}, []bool{true, true}},
+	} {
+		events := script.Made
+		if c.ordered {
+			events = nil
+		}
+		peers := begin(events, c.ordered).Watched()
+		for at, i := 0, 0; i < len(c.sends); i++ {
+			if w, ok := peers.(sut.Watcher); ok {
+				for c.log[at].Kind != sut.Exchanged {
+					at++
+				}
+				w.Watch(c.log[:at])
+				at++
+			}
+			if got := send(peers, c.sends[i]).Halts; got != c.want[i] {
+				t.Errorf("%s: after sending on %s, halted is %t, want %t", c.name, c.sends[i], got, c.want[i])
+			}
+		}
 	}
 }

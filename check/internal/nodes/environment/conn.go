@@ -1,4 +1,4 @@
-package nodes
+package environment
 
 import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
