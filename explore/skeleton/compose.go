@@ -279,10 +279,15 @@ func (l Local) those(events []Event) (list []Event) {
 // extends says whether a whole execution is one that begins with a prefix.
 func (g Global) extends(prefix Global) bool {
 	for c := range prefix {
-		if !g[c].begins(prefix[c].Events) || prefix[c].Ended &&
-			(len(g[c].Events) != len(prefix[c].Events) || g[c].Waits != prefix[c].Waits) {
+		if !g[c].extends(&prefix[c]) {
 			return false
 		}
 	}
 	return true
+}
+
+// extends says whether what a component does is whole, and begins as it does in a prefix.
+func (l Local) extends(prefix *Local) bool {
+	return l.begins(prefix.Events) && (!prefix.Ended ||
+		len(l.Events) == len(prefix.Events) && l.Waits == prefix.Waits)
 }

@@ -3,6 +3,7 @@ package skeleton
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -622,9 +623,17 @@ func offered(arrivals []Arrival, l *local, asked map[Name]bool) offer {
 
 // reduce explores the system component by component. The items are done in the order of r, some of
 // them twice.
-func (s *system) reduce(r *rand.Rand) *System {
-	d := New(len(s.machines))
+func (s *system) reduce(r *rand.Rand) *System { return s.finish(New(len(s.machines)), r) }
+
+// finish does all the work of an exploration.
+func (s *system) finish(d *System, r *rand.Rand) *System { return s.finishWithin(d, r, math.MaxInt) }
+
+// finishWithin is finish within so many items; nil: there are more.
+func (s *system) finishWithin(d *System, r *rand.Rand, most int) *System {
 	for work := d.Work(); len(work) > 0; work = d.Work() {
+		if most--; most < 0 {
+			return nil
+		}
 		item := work[r.IntN(len(work))]
 		for range 1 + r.IntN(2) {
 			if item.Component == Completion {
@@ -642,9 +651,11 @@ func (s *system) reduce(r *rand.Rand) *System {
 }
 
 // generate makes a random system, with timers or without.
-func generate(r *rand.Rand, timed bool) *system {
+func generate(r *rand.Rand, timed bool) *system { return generateOf(2+r.IntN(2), r, timed) }
+
+// generateOf makes a random system of so many components.
+func generateOf(components int, r *rand.Rand, timed bool) *system {
 	s := &system{timed: timed}
-	components := 2 + r.IntN(2)
 	// What is sent on a stream may be received at the other side, or never.
 	to := map[int][]string{}
 	sends := map[string]int{}
@@ -716,9 +727,11 @@ func generateThread(r *rand.Rand, s *system, c, t, to int, in []string) (ops []o
 
 // generateWaits makes a random system whose components choose what they send, and how long they
 // wait.
-func generateWaits(r *rand.Rand) *system {
+func generateWaits(r *rand.Rand) *system { return generateWaitsOf(2+r.IntN(2), r) }
+
+// generateWaitsOf makes such a system of so many components.
+func generateWaitsOf(components int, r *rand.Rand) *system {
 	s := &system{timed: true}
-	components := 2 + r.IntN(2)
 	for c := range components {
 		to := (c + 1) % components
 		s.streams = append(s.streams, fmt.Sprintf("%d.0-%d", c, to))

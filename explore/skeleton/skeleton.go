@@ -28,6 +28,7 @@ type Item struct {
 	// Prefix is how the execution of a Completion begins. A component of it that has ended makes no
 	// more events than it has there.
 	Prefix Global
+	branch *Branch // in which the prefix ends, where there are groups
 }
 
 // Completion is the component of an item that is about all of them: the system is run once, from
@@ -76,6 +77,8 @@ type System struct {
 	branched   map[string]bool // keys of branches
 	// alike are explorations to which something came that was idle, by localKey.
 	alike map[string][]alike
+	// grouping is what is known of groups of components; nil: there are none.
+	grouping *grouping
 }
 
 // found is a global skeleton that was realised, with the items that explore its components.
@@ -115,11 +118,16 @@ func (s *System) Completed(key string, g Global) {
 	if !s.settle(key) {
 		return
 	}
+	defer s.complement()
 	g = g.normal()
 	if k := g.key(); s.known[k] {
 		return
 	} else {
 		s.known[k] = true
+	}
+	if s.grouping != nil {
+		s.completedGrouped(g)
+		return
 	}
 	f := found{skeleton: g}
 	clocks := g.clocks()
@@ -141,7 +149,11 @@ func (s *System) Completed(key string, g Global) {
 func (s *System) Asked(key string) bool { return s.asked[key] }
 
 // Impossible reports that no execution begins with the prefix of an item.
-func (s *System) Impossible(key string) { s.settle(key) }
+func (s *System) Impossible(key string) {
+	if s.settle(key) {
+		s.complement()
+	}
+}
 
 // Explored reports what the exploration of an item has found. A second report of an item is
 // ignored.
@@ -152,6 +164,7 @@ func (s *System) Explored(key string, e Exploration) {
 	}
 	item := s.open[i]
 	s.settle(key)
+	defer s.complement()
 	outcomes := slices.Compact(slices.Sorted(slices.Values(e.Outcomes)))
 	s.explored[key] = Result{Component: item.Component, Traces: e.Traces, Outcomes: outcomes, Like: e.Like}
 	if len(e.Idle) > 0 && e.Like == "" {
@@ -166,8 +179,21 @@ func (s *System) Explored(key string, e Exploration) {
 		}
 		s.branched[k] = true
 		s.branches = append(s.branches, b)
+		s.composeAll(b)
+	}
+}
+
+// composeAll asks for all executions that a branch gives together with what was found.
+func (s *System) composeAll(b Branch) {
+	if s.grouping == nil {
 		for _, f := range s.found {
 			s.compose(f.skeleton, b)
+		}
+		return
+	}
+	for _, o := range s.grouping.list {
+		for _, in := range o.insides[s.grouping.Of[b.Component]] {
+			s.composeGrouped(in, &b)
 		}
 	}
 }
@@ -185,17 +211,20 @@ func (s *System) complete(prefix Global, b *Branch) {
 	if s.asked[item.Key] {
 		return
 	}
-	// Only those that have the branch begin with the prefix.
-	sign := prefix[b.Component].key()
-	if b.Event != nil {
-		sign = b.Event.key()
-	}
-	for _, i := range s.having[sign] {
+	for _, i := range s.having[signOf(prefix, b)] {
 		if s.found[i].skeleton.extends(prefix) {
 			return
 		}
 	}
 	s.ask(item)
+}
+
+// signOf is a key of what only those have that begin with a prefix which ends in a branch.
+func signOf(prefix Global, b *Branch) string {
+	if b.Event != nil {
+		return b.Event.key()
+	}
+	return prefix[b.Component].key()
 }
 
 // completion is the item that runs an execution with a prefix to its end.
@@ -235,6 +264,10 @@ type Skeleton struct {
 	Global     Global
 	Components []Result
 	Items      []string // the keys of those that explore the components
+	// Traces is how many executions of the system have it, or one that looks the same from outside
+	// of groups. Inner says that it is such a one, and that these are counted with another one.
+	Traces float64
+	Inner  bool
 }
 
 // Possible reports whether executions have the skeleton, as far as is known.
@@ -245,11 +278,16 @@ func (s *Skeleton) Possible() bool {
 // Skeletons lists what was found, in the order in which it was. A component that is not explored
 // yet has no traces.
 func (s *System) Skeletons() []Skeleton {
+	if s.grouping != nil {
+		return s.skeletonsGrouped()
+	}
 	list := make([]Skeleton, len(s.found))
 	for i, f := range s.found {
-		list[i].Global, list[i].Items = f.skeleton, f.items
+		list[i].Global, list[i].Items, list[i].Traces = f.skeleton, f.items, 1
 		for _, key := range f.items {
-			list[i].Components = append(list[i].Components, s.explored[key])
+			result := s.explored[key]
+			list[i].Components = append(list[i].Components, result)
+			list[i].Traces *= float64(result.Traces)
 		}
 	}
 	return list
@@ -268,7 +306,7 @@ func (s *System) With(item Item) Global {
 
 // Counts says how much was explored, and what it stands for.
 type Counts struct {
-	Skeletons int // that executions have
+	Skeletons int // that executions have; those that look the same from outside of groups are one
 	// LocalTraces is how many executions of single components were explored within skeletons. Those
 	// that stand for several explorations count once.
 	LocalTraces int
@@ -287,11 +325,7 @@ func (s *System) Counts() Counts {
 		}
 	}
 	for _, skeleton := range s.Skeletons() {
-		product := 1.0
-		for _, r := range skeleton.Components {
-			product *= float64(r.Traces)
-		}
-		if c.GlobalTraces += product; product > 0 {
+		if c.GlobalTraces += skeleton.Traces; skeleton.Traces > 0 {
 			c.Skeletons++
 		}
 	}
@@ -301,6 +335,10 @@ func (s *System) Counts() Counts {
 // Outcomes calls yield for the ways in which the system can end, each once and in no particular
 // order, until yield returns false: how each component ends. The slice is only valid in the call.
 func (s *System) Outcomes(yield func([]string) bool) {
+	if s.grouping != nil {
+		s.outcomesGrouped(yield)
+		return
+	}
 	seen := map[string]bool{}
 	vector := make([]string, s.components)
 	var choose func(parts []Result) bool
