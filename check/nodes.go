@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/far"
 	"github.com/tandem-mc/tandem/check/internal/nodes"
 	"github.com/tandem-mc/tandem/check/internal/nodes/crew"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
@@ -43,7 +45,8 @@ type NodesResult struct {
 // and Unsaved count. The check is saved as one of one program is, and goes on as that does.
 func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*NodesResult, error) {
 	c := r.Config
-	if err := configs.NodesRefuse(c); err != nil {
+	err := cmp.Or(r.Distribution.Refusal(r.Search.Name, &c), configs.NodesRefuse(c))
+	if err != nil {
 		return nil, err
 	}
 	before, err := r.goesOn()
@@ -76,6 +79,15 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	memory := room.New(int64(c.SearchMib) << 20)
 	defer memory.Close()
 	config.Full = memory.Full
+	r.Distribution.Say = listener.Say
+	leader, err := far.LeadNodes(timed, &config, r.Distribution)
+	if err != nil {
+		return nil, err
+	}
+	defer leader.Close()
+	if leader != nil {
+		config.Away = leader
+	}
 	var found *nodes.Result
 	err = peers.during(timed, r, &config, listener, func() (err error) {
 		found, err = portfolio.Run(timed, config)

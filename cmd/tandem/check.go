@@ -181,7 +181,8 @@ func (f *oneCheck) runNodes(c *cobra.Command, r check.Request, dir string, args 
 	if r.Shrink, err = parseShrink(f.shrink); err != nil {
 		return err
 	}
-	r.Tags, r.Save, r.Search, r.Flags = f.tags, f.saveTo, f.search, givenFlags(c.Flags(), "resume", "run")
+	r.Tags, r.Save, r.Search, r.Distribution = f.tags, f.saveTo, f.search, f.elsewhere
+	r.Flags = givenFlags(c.Flags(), append([]string{"resume", "run"}, distributed.Flags...)...)
 	texts := f.texts(c)
 	if err := f.prepare(c, texts); err != nil {
 		return err

@@ -58,9 +58,12 @@ func (o *Options) Refusal(search string, c *configs.Config) error {
 		return nil
 	case c.Group != nil:
 		return errors.New("--distribute is for programs without peers: leave it out, or the peers")
-	case search != "auto" && search != "dpor" || c.Bounds.Preemptions != nil || c.Bounds.Delays != nil:
-		return errors.New("--distribute divides the searches auto and dpor, without bounds on preemptions " +
-			"or delays: leave it out, or choose one of these")
+	case search != "auto" && search != "dpor":
+		return errors.New("--distribute divides the searches auto and dpor: leave it out, or choose one of " +
+			"these")
+	case len(c.Nodes) == 0 && (c.Bounds.Preemptions != nil || c.Bounds.Delays != nil):
+		return errors.New("--distribute divides searches without bounds on preemptions or delays: leave it " +
+			"out, or these")
 	}
 	return nil
 }
@@ -72,39 +75,56 @@ func Lead(ctx context.Context, c *executor.Config, x *executor.Executor, o Optio
 	if o.Server == "" {
 		return nil, nil
 	}
-	if o.Say == nil {
-		o.Say = func(string, ...any) {}
-	}
-	// Everything that can go wrong without a server is done before one is started.
-	own, err := Identity()
-	if err != nil {
-		return nil, err
-	}
 	known, err := setupOf(c, x)
 	if err != nil {
 		return nil, fmt.Errorf("telling workers what to check: %w", err)
 	}
-	dir, clean, err := scratch.Make()
-	if err != nil {
-		return nil, err
-	}
 	// The program is given out under its hash, so that a worker sees whether it has got all of it.
-	leader, err := distribute.Lead(ctx,
-		distribute.Options{URL: o.Server, Login: o.Login, Dir: dir, Say: o.Say},
-		distribute.Run{Package: c.Package, Identity: own, Program: c.Program.Hash, Setup: known},
+	l := &Leader{lead: lead{options: o}, config: c}
+	err = l.begin(ctx, distribute.Run{Package: c.Package, Program: c.Program.Hash, Setup: known},
 		c.Program.Path)
 	if err != nil {
-		clean()
 		return nil, err
 	}
-	l := &Leader{Leader: leader, config: c, options: o, clean: clean}
-	o.Say("workers join with: tandem worker %s", leader.URL())
-	l.await(ctx)
 	return l, nil
 }
 
+// lead is what all have who lead a check.
+type lead struct {
+	*distribute.Leader
+	options Options
+	clean   func() // removes the directory of the server
+}
+
+// begin has workers come, which get a file.
+func (l *lead) begin(ctx context.Context, run distribute.Run, file string) error {
+	if l.options.Say == nil {
+		l.options.Say = func(string, ...any) {}
+	}
+	// Everything that can go wrong without a server is done before one is started.
+	var err error
+	if run.Identity, err = Identity(); err != nil {
+		return err
+	}
+	dir, clean, err := scratch.Make()
+	if err != nil {
+		return err
+	}
+	o := l.options
+	l.Leader, err = distribute.Lead(ctx,
+		distribute.Options{URL: o.Server, Login: o.Login, Dir: dir, Say: o.Say}, run, file)
+	if err != nil {
+		clean()
+		return err
+	}
+	l.clean = clean
+	o.Say("workers join with: tandem worker %s", l.URL())
+	l.await(ctx)
+	return nil
+}
+
 // await waits for workers, in tests.
-func (l *Leader) await(ctx context.Context) {
+func (l *lead) await(ctx context.Context) {
 	// Checks of users do not wait: workers take part as they come.
 	const pause = 20 * time.Millisecond
 	look := time.NewTicker(pause)
@@ -138,10 +158,15 @@ func (l *Leader) Close(inVain int) {
 	l.mu.Unlock()
 	// What was in vain was explored twice, or for a part that the search did not come to as it was.
 	// A search has some of that alone, too, for which workers that never came cannot be blamed.
-	c := l.Progress().Parts
-	if c.Given == 0 {
+	if l.Progress().Parts.Given == 0 {
 		inVain = 0
 	}
+	l.end(inVain)
+}
+
+// end says what the workers have done, and ends what begin has started.
+func (l *lead) end(inVain int) {
+	c := l.Progress().Parts
 	l.options.Say("the workers have explored %d executions, in %d of %d parts; %d executions were in vain",
 		c.Executions, c.Done, c.Given, c.Repeated+inVain)
 	l.Leader.Close()

@@ -17,10 +17,8 @@ import (
 
 // Leader has parts explored by the workers of a server.
 type Leader struct {
-	*distribute.Leader
-	config  *executor.Config // of the check: what was found is run again with it
-	options Options
-	clean   func() // removes the directory of the server
+	lead
+	config *executor.Config // of the check: what was found is run again with it
 
 	mu    sync.Mutex         // guards what follows
 	again *executor.Executor // nil until it is needed

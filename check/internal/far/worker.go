@@ -26,6 +26,9 @@ type setup struct {
 	SelfCheck int
 	Distinct  bool
 	First     string // digest of what the program does without a schedule; empty: it is refused
+	// Nodes are several programs, which are checked together; nil: there is one, and the rest is
+	// about that.
+	Nodes *nodesSetup `json:",omitempty"`
 }
 
 // setupOf is what workers have to know of a check. The executor runs the program once.
@@ -34,8 +37,8 @@ func setupOf(c *executor.Config, x *executor.Executor) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(setup{*c.Program, c.Package, c.Worker, c.Depth, c.Leaks, c.SelfCheck, c.Distinct,
-		first})
+	return json.Marshal(setup{Program: *c.Program, Package: c.Package, Worker: c.Worker, Depth: c.Depth,
+		Leaks: c.Leaks, SelfCheck: c.SelfCheck, Distinct: c.Distinct, First: first})
 }
 
 // firstOf is the digest of what the program does without a schedule, event by event, with its
@@ -55,6 +58,10 @@ func firstOf(c *executor.Config, x *executor.Executor) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
+// differs is why a worker cannot help where a program, or several, do something else.
+const differs = "the %s not do here what %s where the check is led: see that the files that %s are the " +
+	"same, beginning with those in %s"
+
 // explorer explores the parts of one check.
 type explorer struct {
 	ctx      context.Context
@@ -68,6 +75,9 @@ func start(ctx context.Context, run distribute.Run, program string) (distribute.
 	var s setup
 	if err := json.Unmarshal(run.Setup, &s); err != nil {
 		return nil, fmt.Errorf("reading what the check is: %w", err)
+	}
+	if s.Nodes != nil {
+		return startNodes(ctx, s.Nodes, program)
 	}
 	// What the program was built from is not here, and need not be.
 	p, err := sut.Moved(&s.Program, program)
@@ -87,8 +97,7 @@ func start(ctx context.Context, run distribute.Run, program string) (distribute.
 	// followed. Then the leader explores the part.
 	first, err := firstOf(c, x)
 	if err == nil && first != s.First {
-		err = fmt.Errorf("the program does not do here what it does where its check is led: see that the "+
-			"files that it reads are the same, beginning with those in %s", s.Worker.Dir)
+		err = fmt.Errorf(differs, "program does", "it does", "it reads", s.Worker.Dir)
 	}
 	if err != nil {
 		x.Close()

@@ -10,22 +10,23 @@ import (
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
-// TestExploresByCrews: what is found, how often nodes are run, and where a check ends, is the same
-// with any number of crews. What one of them has saved, others go on with.
-func TestExploresByCrews(t *testing.T) {
+// exploringCase is an exploration that ends, and how.
+type exploringCase struct {
+	name string
+	Config
+	verdict model.Verdict
+}
+
+// explorations are some of all kinds.
+func explorations(t *testing.T) []exploringCase {
 	delays := 1
+	counter := exampleNodes(t, "counter", "server 127.0.0.1:7100", "client", "client")
 	election := exampleNodes(t, "election", "voter 127.0.0.1:7900", "candidate", "candidate")
 	election[1].Args, election[2].Args = []string{"one"}, []string{"two"}
 	partition := exampleNodes(t, "partition", "store 127.0.0.1:7700", "copy 127.0.0.1:7701", "client")
-	for _, c := range []struct {
-		name string
-		Config
-		verdict model.Verdict
-	}{
-		{"counter", Config{Nodes: exampleNodes(t, "counter", "server 127.0.0.1:7100", "client", "client")},
-			model.Violated},
-		{"all of the counter", Config{Violations: 9, Nodes: exampleNodes(t, "counter",
-			"server 127.0.0.1:7100", "client", "client")}, model.Violated},
+	return []exploringCase{
+		{"counter", Config{Nodes: counter}, model.Violated},
+		{"all of the counter", Config{Violations: 9, Nodes: counter}, model.Violated},
 		{"resets", Config{Nodes: exampleNodes(t, "retry", "server 127.0.0.1:7400", "client")},
 			model.Violated},
 		{"partition", Config{Nodes: partition, Partitions: [][][2]int{{{0, 1}}, {{0, 2}}}, Executions: 2000},
@@ -35,9 +36,16 @@ func TestExploresByCrews(t *testing.T) {
 		{"agreement", Config{Nodes: election, Properties: agreeing("leader of *")}, model.Violated},
 		{"paxos", Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1"), Delays: &delays},
 			model.Holds},
+		{"whole paxos", Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1")}, model.Holds},
 		{"a bound", Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1"), Executions: 700},
 			model.Unknown},
-	} {
+	}
+}
+
+// TestExploresByCrews: what is found, how often nodes are run, and where a check ends, is the same
+// with any number of crews. What one of them has saved, others go on with.
+func TestExploresByCrews(t *testing.T) {
+	for _, c := range explorations(t) {
 		t.Run(c.name, func(t *testing.T) {
 			var one *Result
 			for _, crews := range []int{1, 2, 5} {

@@ -148,10 +148,10 @@ func (x *explorer) exploreAll() error {
 		} else if err != nil {
 			return err
 		}
-		list := batch.Do(len(crews), len(work), func(crew, job int) (*part, bool) {
+		list := batch.Share(len(crews), len(work), func(crew, job int) (*part, bool) {
 			p := x.part(crews[crew], work[job])
 			return p, p.err != nil
-		})
+		}, x.elsewhere(work))
 		for _, p := range list {
 			before := x.mark()
 			err := x.take(p)

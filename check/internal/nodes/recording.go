@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,6 +187,7 @@ func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, []lives.L
 	if err != nil {
 		return courses, went, err
 	}
+	f.race = cmp.Or(f.race, log.Race.First()) // not known of what was found elsewhere
 	found := courseOf(&n.Track, log.Events, len(n.Arrivals))
 	went[node] = f.lives
 	for c := range g {

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -33,6 +34,67 @@ func TestDo(t *testing.T) {
 				t.Errorf("%d crews, and the last job is %d: %v", crews, last, got)
 			}
 		}
+	}
+}
+
+// TestShare: whoever does a job, and whatever comes back, the results are those of crews alone, and
+// there is one of each job up to the last.
+func TestShare(t *testing.T) {
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		crews, jobs, last := 1+random.IntN(3), random.IntN(12), random.IntN(24)
+		var may, fails []bool
+		for range jobs {
+			may, fails = append(may, random.IntN(3) > 0), append(fails, random.IntN(5) == 0)
+		}
+		var mu sync.Mutex
+		begun := make([]int, jobs)
+		note := func(job int) {
+			mu.Lock()
+			defer mu.Unlock()
+			begun[job]++
+		}
+		away := &Away[int]{Most: random.IntN(4), May: func(job int) bool { return may[job] },
+			Do: func(job int) (int, bool, bool) {
+				if !may[job] {
+					t.Errorf("seed %d: job %d is done elsewhere", seed, job)
+				}
+				if fails[job] {
+					return -1, false, false
+				}
+				note(job)
+				return job + 1, job == last, true
+			}}
+		got := Share(crews, jobs, func(_, job int) (int, bool) {
+			note(job)
+			return job + 1, job == last
+		}, away)
+		if len(got) < min(jobs, last+1) {
+			t.Errorf("seed %d: %d results of %d jobs, and the last is %d", seed, len(got), jobs, last)
+		}
+		for job, result := range got {
+			if result != job+1 || begun[job] != 1 {
+				t.Errorf("seed %d: job %d has the result %d, and was done %d times", seed, job, result,
+					begun[job])
+			}
+		}
+	}
+}
+
+// TestShareWaits: a job that comes back when the crew has nothing else to do is done by the crew.
+func TestShareWaits(t *testing.T) {
+	here := make(chan struct{})
+	got := Share(1, 2, func(_, job int) (int, bool) {
+		if job == 0 {
+			close(here)
+		}
+		return job + 1, false
+	}, &Away[int]{Most: 1, May: func(job int) bool { return job == 1 }, Do: func(int) (int, bool, bool) {
+		<-here
+		return 0, false, false
+	}})
+	if !slices.Equal(got, []int{1, 2}) {
+		t.Error(got)
 	}
 }
 

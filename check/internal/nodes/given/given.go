@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/away"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
@@ -56,7 +57,7 @@ type Config struct {
 	// which nothing gets through, by their places, the smaller one first.
 	Partitions [][][2]int
 	// Walks has executions of all nodes be run at random; nil: all executions are explored.
-	Walks *pick.Walks
+	Walks *pick.Walks `json:"-"`
 	// Crews is how many walks are made, or nodes explored, at the same time, at most; 0: one. More
 	// than batch.Most are of no use. It changes nothing of what is found.
 	Crews int
@@ -75,11 +76,13 @@ type Config struct {
 	// Between is called between two batches of an exploration, with its executions so far. It
 	// returns how many there were elsewhere, which count for the bound, and whether enough was
 	// found there, which ends the exploration. nil: nobody is called.
-	Between func(runs int) (elsewhere int, enough bool, err error)
+	Between func(runs int) (elsewhere int, enough bool, err error) `json:"-"`
+	// Away are those who explore nodes in other processes; nil: nobody does.
+	Away away.Workers `json:"-"`
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 	// Peers are real peers that nodes can connect to; nil: there are none.
-	Peers *beside.Group
+	Peers *beside.Group `json:"-"`
 }
 
 // Crash is which nodes crash, and how often.
@@ -106,11 +109,11 @@ type Saving struct {
 	// work, with what encodes the exploration, and for the last time where the check ends before it
 	// is complete and without a violation. It may be nil. The state is that between two items, so
 	// what was begun when it ends is done again.
-	Resume []byte
-	Save   func(encode func() ([]byte, error), last bool)
+	Resume []byte                                         `json:"-"`
+	Save   func(encode func() ([]byte, error), last bool) `json:"-"`
 	// Full is why the check is to end because of what it takes, such as memory; empty: it need not.
 	// nil: it never has to. Several goroutines call it.
-	Full func() (why string)
+	Full func() (why string) `json:"-"`
 }
 
 // Options are those of the worker of a node. It is told what the program takes, and asks before

@@ -54,6 +54,9 @@ func (w *Ways) Remember(key string, schedule lives.Lives) {
 // Part is for an item of work that is done beside others: it changes nothing of w.
 func (w *Ways) Part() Ways { return Ways{known: w.known, fresh: map[string]lives.Lives{}} }
 
+// Fresh are the schedules that a part has found, by key.
+func (w *Ways) Fresh() map[string]lives.Lives { return w.fresh }
+
 // Take takes over what a part has found.
 func (w *Ways) Take(part *Ways) {
 	for key, schedule := range part.fresh {

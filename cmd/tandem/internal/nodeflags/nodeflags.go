@@ -14,7 +14,8 @@ var known = map[string]bool{"config": true, "executions": true, "depth": true, "
 	"violations": true, "out": true, "out-dir": true, "unfold": true, "json": true, "sarif": true,
 	"junit": true, "github": true, "components": true, "faults": true, "run": true, "resume": true,
 	"save-interval": true, "delays": true, "search": true, "seed": true, "workers": true,
-	"shrink": true, "search-mib": true}
+	"shrink": true, "search-mib": true, "distribute": true, "nats-creds": true, "nats-nkey": true,
+	"nats-ca": true, "nats-cert": true, "nats-key": true}
 
 // advice is what to do instead of a flag that is refused, or why it is not needed.
 var advice = map[string]string{

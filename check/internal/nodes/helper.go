@@ -1,0 +1,203 @@
+package nodes
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tandem-mc/tandem/check/internal/nodes/away"
+	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
+	"github.com/tandem-mc/tandem/check/internal/nodes/kept"
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/sut"
+)
+
+// Items are explored in other processes, too. They come to the same there, so what is found does
+// not depend on who explores what. Whole executions are run here: they need the schedules that are
+// known by then, and take little time.
+
+// Helper explores items of an exploration that is led elsewhere. It is used by one goroutine at a
+// time.
+type Helper struct {
+	x     *explorer
+	crew  []*sut.Worker
+	stops func() bool // the present item is not wanted any more
+}
+
+// errUnwanted is why an item that is not wanted ends.
+const errUnwanted = "the item is not wanted any more"
+
+// NewHelper starts the workers of a helper. The caller has to close it.
+func NewHelper(ctx context.Context, c Config) (*Helper, error) {
+	h := &Helper{}
+	c.Saving, c.Walks, c.Between, c.Away = Saving{}, nil, nil, nil
+	c.Full = func() string {
+		if h.stops != nil && h.stops() {
+			return errUnwanted
+		}
+		return ""
+	}
+	x, err := newExplorer(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	h.x, h.crew = x, x.workers
+	return h, nil
+}
+
+// Close ends its workers.
+func (h *Helper) Close() { h.x.close() }
+
+// First is a digest of what the nodes do if they are run once. It is the same wherever they find
+// the same files; empty: they cannot be run so.
+func (h *Helper) First() (string, error) {
+	p := h.x.part(h.crew, skeleton.New(len(h.x.net.Names)).Work()[0])
+	if p.err != nil || !p.result.IsCompleted {
+		return "", h.x.ctx.Err()
+	}
+	digest := sha256.New()
+	if err := gob.NewEncoder(digest).Encode(p.result.Completed); err != nil {
+		return "", err
+	}
+	fmt.Fprint(digest, p.runs)
+	return hex.EncodeToString(digest.Sum(nil)), nil
+}
+
+// Explore explores an item, and says what that has come to, and how many executions it took. Soon
+// after stop says so, it ends without an answer. An error is one of the machinery.
+func (h *Helper) Explore(task []byte, stop func() bool) (answer []byte, runs int, err error) {
+	t, err := away.DecodeTask(task)
+	if err != nil {
+		return nil, 0, err
+	}
+	x := h.x
+	if c := t.Item.Component; c < 0 || c >= len(h.crew) || len(t.Ordered) != len(x.net.Names) {
+		return nil, 0, fmt.Errorf("an item is of node %d, and there are %d nodes: it is of another check",
+			c, len(h.crew))
+	}
+	h.stops = stop
+	x.runs, x.config.Executions, x.config.Violations = t.Runs, t.Executions, t.Wanted
+	x.net.Ordered, x.net.Parted, x.net.Data = t.Ordered, t.Parted, t.Data
+	x.known = map[string]bool{}
+	for _, key := range t.Known {
+		x.known[key] = true
+	}
+	p := x.part(h.crew, t.Item)
+	a := p.answer()
+	switch order := (errOrder{}); {
+	case p.unknown == errUnwanted:
+		return nil, p.runs - p.before, nil
+	case errors.As(p.err, &order):
+		a.Order = order.node + 1
+	case errors.Is(p.err, errEnough) && x.ctx.Err() == nil:
+		a.Ended = true
+	case p.err != nil:
+		return nil, p.runs - p.before, p.err
+	}
+	answer, err = a.Encode()
+	return answer, p.runs - p.before, err
+}
+
+// answer is what an item has come to, to be sent.
+func (p *part) answer() *away.Answer {
+	a := &away.Answer{Runs: p.runs - p.before, Report: p.result, Ways: p.ways.Fresh(), Data: p.net.Data,
+		Nobody: p.net.Nobody, Outcomes: p.explorer.result.Outcomes, Unknown: p.unknown,
+		Known: slices.Collect(maps.Keys(p.known))}
+	// The leader has the skeletons, and runs again whatever it shows.
+	list := func(findings []*finding) (list []away.Finding) {
+		for _, f := range findings {
+			found := kept.Finding{Item: f.item, Outcome: f.outcome, Lives: f.lives}
+			list = append(list, away.Finding{Finding: found, Key: f.key})
+		}
+		return list
+	}
+	a.Found, a.Stuck = list(p.found), list(p.stuck[p.item.Key])
+	return a
+}
+
+// task is an item as it is sent.
+func (x *explorer) task(item skeleton.Item) *away.Task {
+	t := &away.Task{Item: item, Data: away.DataOf(&item, x.net.Data), Ordered: x.net.Ordered,
+		Parted: x.net.Parted, Wanted: max(x.config.Violations, 1) - len(x.found) - len(x.told),
+		Runs: x.runs + x.others, Executions: x.config.Executions}
+	for key := range x.known {
+		if strings.HasPrefix(key, x.net.Names[item.Component]+"\n") {
+			t.Known = append(t.Known, key)
+		}
+	}
+	slices.Sort(t.Known)
+	return t
+}
+
+// sent has an item explored elsewhere. Nothing of the exploration changes.
+func (x *explorer) sent(item skeleton.Item) (p *part, done bool) {
+	task, err := x.task(item).Encode()
+	if err != nil {
+		return nil, false
+	}
+	data, done := x.config.Away.Do(x.ctx, task)
+	if !done {
+		return nil, false
+	}
+	a, err := away.DecodeAnswer(data)
+	if err != nil || a.Report.Key != item.Key && !a.Ended && a.Order == 0 {
+		return nil, false // it was damaged on the way
+	}
+	return x.received(item, a), true
+}
+
+// received is an item that was explored elsewhere, as if it had been explored here.
+func (x *explorer) received(item skeleton.Item, a *away.Answer) *part {
+	own, net := *x, *x.net
+	net.Data, net.Nobody = a.Data, a.Nobody
+	own.net, own.ways, own.runs, own.unknown = &net, x.ways.Part(), x.runs+a.Runs, a.Unknown
+	for key, way := range a.Ways {
+		if own.ways.To(key) == nil { // as exploration.branch does
+			own.ways.Remember(key, way)
+		}
+	}
+	own.result.Outcomes, own.known = a.Outcomes, map[string]bool{}
+	for _, key := range a.Known {
+		own.known[key] = true
+	}
+	list := func(findings []away.Finding) (list []*finding) {
+		for _, f := range findings {
+			list = append(list, &finding{item: f.Item, outcome: f.Outcome, lives: f.Lives, key: f.Key,
+				global: x.system.With(item)})
+		}
+		return list
+	}
+	own.found, own.stuck = list(a.Found), map[string][]*finding{item.Key: list(a.Stuck)}
+	p := &part{explorer: &own, item: item, before: x.runs, result: a.Report}
+	switch {
+	case a.Order > 0:
+		p.err = errOrder{a.Order - 1}
+	case a.Ended:
+		p.err = errEnough
+	}
+	return p
+}
+
+// elsewhere says who explores items in other processes; nil: nobody does.
+func (x *explorer) elsewhere(work []skeleton.Item) *batch.Away[*part] {
+	if x.config.Away == nil || x.peers != nil {
+		return nil
+	}
+	return &batch.Away[*part]{
+		Most: x.config.Away.Gather(x.runs + x.others),
+		May: func(job int) bool {
+			_, known := x.system.Alike(work[job])
+			return work[job].Component != skeleton.Completion && !known
+		},
+		Do: func(job int) (p *part, last, done bool) {
+			p, done = x.sent(work[job])
+			return p, done && p.err != nil, done
+		},
+	}
+}
