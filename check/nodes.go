@@ -85,9 +85,6 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 		return nil, err
 	}
 	defer leader.Close()
-	if leader != nil {
-		config.Away = leader
-	}
 	var found *nodes.Result
 	err = peers.during(timed, r, &config, listener, func() (err error) {
 		found, err = portfolio.Run(timed, config)
@@ -102,6 +99,17 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	result := &NodesResult{Run: nodesRun(config, found)}
 	result.Run.Package, result.Run.Counts.Elapsed = dir, time.Since(began)
 	peers.tell(&result.Run)
+	goOn(saver, &config, c, found, &result.Run)
+	for _, v := range found.Violations {
+		result.add(v)
+	}
+	return result, nil
+}
+
+// goOn says in a report how a check goes on that has not come to its end. What is saved of one that
+// has is removed.
+func goOn(saver *saved.Periodic, config *nodes.Config, c configs.Config, found *nodes.Result,
+	run *report.Run) {
 	switch {
 	case saver == nil:
 	case found.Verdict != model.Unknown:
@@ -111,17 +119,9 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 		if strings.Contains(found.Reason, config.OverLimit()) {
 			runs = c.Bounds.Executions // a walk that has no room for all of its nodes is not begun
 		}
-		result.Run.ResumeCommand = resumeCommand(saver.Run.Path()) +
-			raisedBy(c.Bounds, runs, result.Run.Counts.Elapsed)
-		more := min(2*c.SearchMib, configs.MaxMemoryMiB)
-		if more > c.SearchMib && strings.Contains(found.Reason, room.Flag) {
-			result.Run.ResumeCommand += fmt.Sprintf(" %s %d", room.Flag, more)
-		}
+		run.ResumeCommand = resumeCommand(saver.Run.Path()) +
+			raisedBy(c.Bounds, runs, run.Counts.Elapsed) + room.Raised(found.Reason, c.SearchMib)
 	}
-	for _, v := range found.Violations {
-		result.add(v)
-	}
-	return result, nil
 }
 
 // peersBeside are the peers of a check of nodes.

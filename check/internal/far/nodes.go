@@ -27,9 +27,9 @@ type nodesSetup struct {
 // NodesLeader has nodes explored by the workers of a server.
 type NodesLeader struct{ lead }
 
-// LeadNodes has the workers of a server help with a check of several programs; nil if nobody is to.
-// The nodes run once, before the search. The caller has to close the leader. A leader that is nil
-// can be closed.
+// LeadNodes has the workers of a server help with a check of several programs (Config.Away); nil if
+// nobody is to. The nodes run once, before the search. The caller has to close the leader. A leader
+// that is nil can be closed.
 func LeadNodes(ctx context.Context, c *nodes.Config, o Options) (*NodesLeader, error) {
 	if o.Server == "" {
 		return nil, nil
@@ -59,6 +59,7 @@ func LeadNodes(ctx context.Context, c *nodes.Config, o Options) (*NodesLeader, e
 	if err := l.begin(ctx, run, all); err != nil {
 		return nil, err
 	}
+	c.Away = l
 	return l, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/away"
 	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
+	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/kept"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/sut"
@@ -36,7 +37,7 @@ const errUnwanted = "the item is not wanted any more"
 // NewHelper starts the workers of a helper. The caller has to close it.
 func NewHelper(ctx context.Context, c Config) (*Helper, error) {
 	h := &Helper{}
-	c.Saving, c.Walks, c.Between, c.Away = Saving{}, nil, nil, nil
+	c.Saving, c.Walks, c.Elsewhere = Saving{}, nil, given.Elsewhere{}
 	c.Full = func() string {
 		if h.stops != nil && h.stops() {
 			return errUnwanted
@@ -121,8 +122,11 @@ func (p *part) answer() *away.Answer {
 	return a
 }
 
+// sender has items of an exploration explored elsewhere.
+type sender struct{ *explorer }
+
 // task is an item as it is sent.
-func (x *explorer) task(item skeleton.Item) *away.Task {
+func (x sender) task(item skeleton.Item) *away.Task {
 	t := &away.Task{Item: item, Data: away.DataOf(&item, x.net.Data), Ordered: x.net.Ordered,
 		Parted: x.net.Parted, Wanted: max(x.config.Violations, 1) - len(x.found) - len(x.told),
 		Runs: x.runs + x.others, Executions: x.config.Executions}
@@ -136,7 +140,7 @@ func (x *explorer) task(item skeleton.Item) *away.Task {
 }
 
 // sent has an item explored elsewhere. Nothing of the exploration changes.
-func (x *explorer) sent(item skeleton.Item) (p *part, done bool) {
+func (x sender) sent(item skeleton.Item) (p *part, done bool) {
 	task, err := x.task(item).Encode()
 	if err != nil {
 		return nil, false
@@ -153,8 +157,8 @@ func (x *explorer) sent(item skeleton.Item) (p *part, done bool) {
 }
 
 // received is an item that was explored elsewhere, as if it had been explored here.
-func (x *explorer) received(item skeleton.Item, a *away.Answer) *part {
-	own, net := *x, *x.net
+func (x sender) received(item skeleton.Item, a *away.Answer) *part {
+	own, net := *x.explorer, *x.net
 	net.Data, net.Nobody = a.Data, a.Nobody
 	own.net, own.ways, own.runs, own.unknown = &net, x.ways.Part(), x.runs+a.Runs, a.Unknown
 	for key, way := range a.Ways {
@@ -185,7 +189,7 @@ func (x *explorer) received(item skeleton.Item, a *away.Answer) *part {
 }
 
 // elsewhere says who explores items in other processes; nil: nobody does.
-func (x *explorer) elsewhere(work []skeleton.Item) *batch.Away[*part] {
+func elsewhere(x *explorer, work []skeleton.Item) *batch.Away[*part] {
 	if x.config.Away == nil || x.peers != nil {
 		return nil
 	}
@@ -196,7 +200,7 @@ func (x *explorer) elsewhere(work []skeleton.Item) *batch.Away[*part] {
 			return work[job].Component != skeleton.Completion && !known
 		},
 		Do: func(job int) (p *part, last, done bool) {
-			p, done = x.sent(work[job])
+			p, done = sender{x}.sent(work[job])
 			return p, done && p.err != nil, done
 		},
 	}

@@ -151,7 +151,7 @@ func (x *explorer) exploreAll() error {
 		list := batch.Share(len(crews), len(work), func(crew, job int) (*part, bool) {
 			p := x.part(crews[crew], work[job])
 			return p, p.err != nil
-		}, x.elsewhere(work))
+		}, elsewhere(x, work))
 		for _, p := range list {
 			before := x.mark()
 			err := x.take(p)

@@ -62,6 +62,7 @@ type Config struct {
 	// than batch.Most are of no use. It changes nothing of what is found.
 	Crews int
 	Crash
+	Elsewhere
 	// Properties are what has to be so of what nodes publish.
 	Properties properties.Wanted
 	// Slow is how often a connection is slow in an execution, at most, in one direction.
@@ -73,12 +74,6 @@ type Config struct {
 	// Shrink is how many executions may be spent on making a violation simpler before it is shown;
 	// 0: none.
 	Shrink int
-	// Between is called between two batches of an exploration, with its executions so far. It
-	// returns how many there were elsewhere, which count for the bound, and whether enough was
-	// found there, which ends the exploration. nil: nobody is called.
-	Between func(runs int) (elsewhere int, enough bool, err error) `json:"-"`
-	// Away are those who explore nodes in other processes; nil: nobody does.
-	Away away.Workers `json:"-"`
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 	// Peers are real peers that nodes can connect to; nil: there are none.
@@ -94,6 +89,16 @@ type Crash struct {
 	// Down is how often the clock advances at most while a node is down, in an exploration; 0:
 	// DefaultDown.
 	Down int
+}
+
+// Elsewhere is what belongs to an exploration and is done by others.
+type Elsewhere struct {
+	// Between is called between two batches of an exploration, with its executions so far. It
+	// returns how many there were elsewhere, which count for the bound, and whether enough was
+	// found there, which ends the exploration. nil: nobody is called.
+	Between func(runs int) (elsewhere int, enough bool, err error) `json:"-"`
+	// Away are those who explore nodes in other processes; nil: nobody does.
+	Away away.Workers `json:"-"`
 }
 
 // DefaultDown is how often the clock advances at most while a node is down, where nothing is said.

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/tandem-mc/tandem/configs"
 )
 
 // Room is what the process may take. Several goroutines may use it.
@@ -25,6 +28,16 @@ type Room struct {
 
 // Flag is the one that gives the search more.
 const Flag = "--search-mib"
+
+// Raised is the flag with which a search goes further that has ended for a reason, with twice the
+// room, of which it had so many MiB; empty: room was not the reason, or there is no more.
+func Raised(reason string, had int) string {
+	more := min(2*had, configs.MaxMemoryMiB)
+	if more <= had || !strings.Contains(reason, Flag) {
+		return ""
+	}
+	return fmt.Sprintf(" %s %d", Flag, more)
+}
 
 // How often memory is measured, and given back, which takes a collection.
 const (
