@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/alike"
-	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/image"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
@@ -402,7 +401,7 @@ func (m likeness) auditDescription(node int, state []byte, d table.Description) 
 // search has compared the judgement of a state with that of the state in which they are exchanged.
 func (m likeness) explainAsymmetry(err error) error {
 	// The search knows numbers only.
-	var found *global.AsymmetryError
+	var found *alike.AsymmetryError
 	if !errors.As(err, &found) {
 		return err
 	}

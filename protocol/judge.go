@@ -13,34 +13,14 @@ import (
 type judge struct {
 	properties []Property
 	mu         sync.RWMutex
-	views      []numbered // by property
-	classes    numbered
+	views      []image.Numbered // by property
+	classes    image.Numbered
 	members    [][]uint32 // by class: the number of the view for each property
-}
-
-// numbered are values that are numbered by their images.
-type numbered struct {
-	values  []any
-	numbers map[string]uint32
-}
-
-// number is that of a value with an image. It may be new.
-func (n *numbered) number(image string, value any) (number uint32, isNew bool) {
-	if n.numbers == nil {
-		n.numbers = map[string]uint32{}
-	}
-	number, ok := n.numbers[image]
-	if !ok {
-		number = uint32(len(n.values))
-		n.numbers[image] = number
-		n.values = append(n.values, value)
-	}
-	return number, !ok
 }
 
 // newJudge has numbered nothing yet.
 func newJudge(m *Model) *judge {
-	return &judge{properties: m.Properties, views: make([]numbered, len(m.Properties))}
+	return &judge{properties: m.Properties, views: make([]image.Numbered, len(m.Properties))}
 }
 
 // classify returns the class of a local state, and an assertion that fails there.
@@ -58,15 +38,15 @@ func (j *judge) classify(images *image.Images, id ID, node Node) (class uint32, 
 			continue
 		}
 		view := p.view(id, node)
-		image, err := images.Append(nil, view)
+		encoded, err := images.Append(nil, view)
 		if err != nil {
 			return 0, "", err
 		}
-		members[i], _ = j.views[i].number(string(image), view)
+		members[i], _ = j.views[i].Number(string(encoded), view)
 		name = binary.AppendUvarint(name, uint64(members[i]))
 	}
 	// A class is the list of its views.
-	class, isNew := j.classes.number(string(name), nil)
+	class, isNew := j.classes.Number(string(name), nil)
 	if isNew {
 		j.members = append(j.members, members)
 	}
@@ -79,7 +59,7 @@ func (j *judge) holds(property int, classes []uint32) bool {
 	views := make([]any, len(classes))
 	j.mu.RLock()
 	for i, c := range classes {
-		views[i] = j.views[property].values[j.members[c][property]]
+		views[i] = j.views[property].Values[j.members[c][property]]
 	}
 	j.mu.RUnlock()
 	return j.properties[property].holds(views)

@@ -216,7 +216,7 @@ func (s *locally) combinations(property int, holds bool) (found [][]uint32) {
 		}
 	}
 	// Views are numbered by the local states that the fixpoint has met.
-	values := s.judge.views[property].values
+	values := s.judge.views[property].Values
 	chosen, numbers := make([]any, len(views)), make([]uint32, len(views))
 	var choose func(node int)
 	choose = func(node int) {

@@ -1,6 +1,7 @@
 package alike
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -113,4 +114,15 @@ func set[T any](list []T, at int, value T) []T {
 	}
 	list[at] = value
 	return list
+}
+
+// AsymmetryError is of a property that tells alike nodes apart.
+type AsymmetryError struct {
+	Property int
+	// Swap is the number of the exchange of two nodes that shows it.
+	Swap int
+}
+
+func (e *AsymmetryError) Error() string {
+	return fmt.Sprintf("property %d tells alike nodes apart", e.Property)
 }

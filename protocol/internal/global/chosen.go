@@ -1,7 +1,6 @@
 package global
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
 
@@ -34,17 +33,6 @@ func (c *chosen) choose(s *system.State) (*system.State, error) {
 	return &c.state, err
 }
 
-// AsymmetryError is of a property that tells alike nodes apart.
-type AsymmetryError struct {
-	Property int
-	// Swap is the number of the exchange of two nodes that shows it.
-	Swap int
-}
-
-func (e *AsymmetryError) Error() string {
-	return fmt.Sprintf("property %d tells alike nodes apart", e.Property)
-}
-
 // So many judgements are compared with those of states in which two alike nodes are exchanged, and
 // later each of some.
 const (
@@ -65,9 +53,9 @@ func (c *chosen) compare(s *system.State, j Judgement) error {
 			if low < 0 {
 				low = high
 			}
-			return &AsymmetryError{low, swap}
+			return &alike.AsymmetryError{Property: low, Swap: swap}
 		}
-		return &AsymmetryError{bits.TrailingZeros64(other.Reached ^ j.Reached), swap}
+		return &alike.AsymmetryError{Property: bits.TrailingZeros64(other.Reached ^ j.Reached), Swap: swap}
 	})
 }
 
@@ -75,7 +63,7 @@ func (c *chosen) compare(s *system.State, j Judgement) error {
 func (c *chosen) compareEnd(s *system.State, property int) error {
 	return c.eachSwap(s, func(swap int, classes []uint32) error {
 		if other := c.worker.JudgeEnd(classes); other != property {
-			return &AsymmetryError{max(other, property), swap}
+			return &alike.AsymmetryError{Property: max(other, property), Swap: swap}
 		}
 		return nil
 	})

@@ -60,6 +60,7 @@ type search struct {
 	expandings           atomic.Int64
 	reached              atomic.Uint64
 	depth                int
+	isSingle             bool  // only one state is expanded at a time
 	disk                 outer // nil: all states are in memory
 	// spill goes on with the states in files; reopen reads where such a search was.
 	spill  func(s *search) error
@@ -88,8 +89,6 @@ type finding struct {
 type outer interface {
 	breadthFirst() error
 	progress() Progress
-	// isSingle says whether only one state is expanded at a time.
-	isSingle() bool
 	// finish completes a result, before the run to a violation is looked for.
 	finish(r *Result)
 	// statesBefore are the states before one of those in memory, up to the start.
@@ -98,16 +97,16 @@ type outer interface {
 	release(goesOn bool) error
 }
 
-// errFull is of states that take more memory than they may.
-var errFull = errors.New("memory has no room for the states")
+// ErrFull is of states that take more memory than they may.
+var ErrFull = errors.New("memory has no room for the states")
 
 // isMended says whether a search goes on after an error.
-func isMended(err error) bool { return isNarrow(err) || errors.Is(err, errFull) }
+func isMended(err error) bool { return isNarrow(err) || errors.Is(err, ErrFull) }
 
 // isFull says whether the states take more memory than they may. One state is expanded whatever it
 // takes.
 func (s *search) isFull() bool {
-	if s.Disk == nil || s.disk != nil && s.disk.isSingle() {
+	if s.Disk == nil || s.isSingle {
 		return false
 	}
 	_, bytes := s.form.Size()
@@ -284,7 +283,7 @@ func (s *search) breadthFirst() error {
 		}
 		// The level begins again. What it has reached stays.
 		reason := s.beginAgain()
-		if errors.Is(reason, errFull) {
+		if errors.Is(reason, ErrFull) {
 			return s.spill(s)
 		}
 		s.depth--

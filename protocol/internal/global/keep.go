@@ -181,7 +181,7 @@ func (s *search) restore(in *bufio.Reader) error {
 		return s.reopen(s, in)
 	}
 	s.levelStart, s.levelEnd = make([]uint64, s.form.Shards()), make([]uint64, s.form.Shards())
-	r.known = s.numbers()
+	r.known = s.Known()
 	for level := range s.depth + 1 {
 		if level > 0 {
 			s.before = append(s.before, slices.Clone(s.levelEnd))
@@ -201,23 +201,11 @@ func (s *search) restore(in *bufio.Reader) error {
 type stateReader struct {
 	*search
 	in     *bufio.Reader
-	known  numbers
+	known  system.Known
 	before []space.Ref // the level before, in the order of the file
 	packed []byte
 	state  system.State
 	err    error
-}
-
-// numbers are how many local states there are, by node, and how many messages.
-type numbers struct {
-	locals   []int
-	messages int
-}
-
-// numbers are those of the table.
-func (c *Config) numbers() (n numbers) {
-	n.locals, n.messages = c.Table.Numbers()
-	return n
 }
 
 // number reads a number; zero if there is none.
@@ -256,7 +244,7 @@ func (r *stateReader) level(level int) error {
 			return ErrKept
 		}
 		r.packed = slices.Grow(r.packed[:0], int(size))[:size]
-		if _, err := io.ReadFull(r.in, r.packed); err != nil || !r.isState(r.known, r.packed) {
+		if _, err := io.ReadFull(r.in, r.packed); err != nil || !r.IsState(r.known, r.packed) {
 			return ErrKept
 		}
 		r.Unpack(&r.state, r.packed)
@@ -273,41 +261,4 @@ func (r *stateReader) level(level int) error {
 	}
 	r.before = here
 	return nil
-}
-
-// isState says whether bytes are a state of what was in the table. A checksum says only that they
-// are those that were written; whoever has written them may have been anybody. What passes here
-// can be unpacked and expanded, even if no run leads there.
-func (c *Config) isState(known numbers, data []byte) bool {
-	ok := true
-	next := func(bound uint64) uint64 {
-		n, size := binary.Uvarint(data)
-		if size <= 0 || n >= bound {
-			ok, data = false, nil
-			return 0
-		}
-		data = data[size:]
-		return n
-	}
-	for node := range c.Nodes {
-		next(uint64(known.locals[node]))
-	}
-	for _, n := range []int{c.Faults.Drops, c.Faults.Duplicates, c.Faults.Crashes, c.Faults.Partitions} {
-		if n > 0 {
-			next(uint64(n) + 1)
-		}
-	}
-	if c.Faults.Partitions != 0 {
-		next(1 << c.Nodes)
-	}
-	for last := uint64(0); len(data) > 0; {
-		bound := uint64(known.messages)
-		if !c.Ordered {
-			bound -= last
-			last += next(bound)
-			continue
-		}
-		next(bound)
-	}
-	return ok
 }

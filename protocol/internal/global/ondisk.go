@@ -6,6 +6,7 @@ import (
 
 	"github.com/tandem-mc/tandem/protocol/internal/external"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
 
 // onDisk is a search breadth first whose states are in files. All levels are in one file, in the
@@ -37,7 +38,7 @@ type onDisk struct {
 	fresh   *external.Candidates // of the next level
 	last    int64                // bytes of the last chunk's
 	chunkOf chunk
-	known   numbers // when the chunk was loaded
+	known   system.Known // when the chunk was loaded
 }
 
 // Search runs a search. An error is about the model, such as a state without an image.
@@ -284,7 +285,7 @@ func (d *onDisk) mend(reason error, states uint64) error {
 	if d.found != nil && d.found.states == nil {
 		d.found = nil // the chunk comes upon it again
 	}
-	if errors.Is(reason, errFull) {
+	if errors.Is(reason, ErrFull) {
 		d.chunk = max(1, states/2)
 		return nil
 	}
@@ -394,8 +395,6 @@ func (d *onDisk) statesBefore(at space.Ref) (states [][]byte, err error) {
 	}
 	return states, nil
 }
-
-func (d *onDisk) isSingle() bool { return d.chunkOf.states == 1 }
 
 // release removes all files, or, if the search is to go on and was saved, only closes them.
 func (d *onDisk) release(goesOn bool) error {

@@ -65,8 +65,8 @@ func (d *onDisk) load(frontier *external.Reader, states uint64) error {
 	for _, w := range d.workers {
 		w.reset()
 	}
-	c.states, c.parents, c.numbers = states, c.parents[:0], nil
-	d.known = d.numbers()
+	c.states, c.parents, c.numbers, d.isSingle = states, c.parents[:0], nil, states == 1
+	d.known = d.Known()
 	_, hasParents := d.form.(ofWords)
 	for place := range states {
 		if err := d.read(frontier); err != nil {
@@ -102,7 +102,7 @@ var ErrStates = errors.New("external search: a file has states that this search 
 // next goes on to the next state of a level.
 func (d *onDisk) next(r *external.Reader) error {
 	ok, err := r.Next()
-	if err == nil && (!ok || !d.isState(d.known, r.Key)) {
+	if err == nil && (!ok || !d.IsState(d.known, r.Key)) {
 		err = ErrStates
 	}
 	return err

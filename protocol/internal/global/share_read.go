@@ -44,7 +44,7 @@ func ReadShare(c Config, s ShareConfig, head []byte, states *bufio.Reader) (*Sha
 	if err != nil {
 		return nil, err
 	}
-	r := &shareReader{Share: h, in: &stateReader{search: h.search, in: states, known: c.numbers()}}
+	r := &shareReader{Share: h, in: &stateReader{search: h.search, in: states, known: c.Known()}}
 	if err = r.read(head, int(fields[4]), int(fields[5])); err == nil {
 		h.depth, h.hasBegun = r.level-1, true
 		h.transitions.Store(int64(fields[1]))
@@ -150,7 +150,7 @@ func (r *shareReader) bytes(end int) error {
 			}
 			// What the state shares with the one before is there already.
 			packed = slices.Grow(packed[:shared], int(size))[:shared+size]
-			if _, err := io.ReadFull(r.in.in, packed[shared:]); err != nil || !r.isState(r.in.known, packed) {
+			if _, err := io.ReadFull(r.in.in, packed[shared:]); err != nil || !r.IsState(r.in.known, packed) {
 				return ErrKept
 			}
 			r.Unpack(&state, packed)
@@ -176,7 +176,7 @@ func (r *shareReader) words(end, width int, shape *vector.Shape) error {
 			for word := range width {
 				last[word] ^= r.word()
 			}
-			if r.in.err != nil || !shape.IsWithin(r.in.known.locals, r.in.known.messages, &last) {
+			if r.in.err != nil || !shape.IsWithin(r.in.known.Locals, r.in.known.Messages, &last) {
 				return ErrKept
 			}
 			list[i].words = last

@@ -173,8 +173,11 @@ type cause[V space.Vector] struct {
 	combination uint64 // of the classes there
 }
 
-// reset forgets the parent, whose number another state may have now.
-func (w *vectorWorker[V]) reset() { w.parent = space.None }
+// reset forgets the parent, whose number another state may have now, and what was reached from such
+// states and is not inserted yet.
+func (w *vectorWorker[V]) reset() {
+	w.parent, w.batch.size, w.batch.judged, w.batch.spending = space.None, 0, 0, 0
+}
 
 // settle inserts the successors that are left.
 func (w *vectorWorker[V]) settle() error {

@@ -63,7 +63,7 @@ func (w *worker) pause() error {
 		return errEnded
 	}
 	if w.isFull() {
-		return w.end(nil, "", errFull)
+		return w.end(nil, "", ErrFull)
 	}
 	if w.Stop != nil {
 		if reason := w.Stop(w.progress()); reason != "" {
