@@ -13,9 +13,8 @@ import (
 )
 
 // errNotApart is of searches that several processes cannot do together.
-var errNotApart = errors.New("only a breadth-first search that is not reduced, has no alike nodes and " +
-	"has its states in memory is divided among processes: leave out Search, Reduce, Alike, External and " +
-	"Resume; more parts have more memory")
+var errNotApart = errors.New("only a breadth-first search that is not reduced and has no alike nodes is " +
+	"divided among processes: leave out Search, Reduce, Alike and Resume; tandem keeps the search")
 
 // names are texts that are the same in all processes.
 type names struct {
@@ -47,7 +46,7 @@ type shared struct {
 func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	s := o.session
 	search := s.Next()
-	if o.Search != BreadthFirst || o.Reduce || len(m.exchanges) > 0 || o.External != "" || o.Resume != "" {
+	if o.Search != BreadthFirst || o.Reduce || len(m.exchanges) > 0 || o.Resume != "" {
 		return nil, errNotApart
 	}
 	limits := o
@@ -57,6 +56,13 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	b := newBounds(limits, start)
 	defer b.teller.Close()
 	c := newSearch(m, o, b)
+	// The one that leads has no states. A part also has what others send in memory.
+	if o.External != "" && !s.IsFront {
+		var err error
+		if c.Disk, err = newDisk(o, b.Memory/4*3); err != nil {
+			return nil, err
+		}
+	}
 	config := s.Config(c, names{m, c.Table}, search, (&keeper{machine: m}).description())
 	// Another front may have ended it.
 	told := shared{}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -347,7 +348,8 @@ var functions = []string{"hash", "part", "part=0"}
 // TestApartTwin: several parts have the result of a search by one: all counts, and a run as short.
 // The run is the same whatever divides the search, and however many processes are lost.
 func TestApartTwin(t *testing.T) {
-	sent, fetched := 0, 0
+	sent, fetched, spilled := 0, 0, 0
+	dir := t.TempDir()
 	checkSpecs(t, mostSparse, drawSpec, func(t *rapid.T, s *spec, _ *twin) {
 		m := s.model()
 		m.Properties = m.Properties[rapid.IntRange(0, len(m.Properties)).Draw(t, "properties"):]
@@ -359,6 +361,9 @@ func TestApartTwin(t *testing.T) {
 		run := ""
 		for _, parts := range []int{1, rapid.IntRange(2, 5).Draw(t, "parts")} {
 			function := rapid.SampledFrom(functions).Draw(t, "function")
+			if o.External = ""; rapid.Bool().Draw(t, "external") {
+				o.External, o.onDisk = dir, drawSizes(t)
+			}
 			got, p, err := checkAs(m, m, o, parts, function, chance{
 				seed: rapid.Uint64().Draw(t, "seed"), kills: rapid.IntRange(0, 4).Draw(t, "kills"),
 				fronts:      rapid.IntRange(0, 2).Draw(t, "fronts"),
@@ -371,7 +376,13 @@ func TestApartTwin(t *testing.T) {
 				sent++
 			}
 			fetched += p.fetched
+			if got.Disk > 0 {
+				spilled++
+			}
 			compareApart(t, want, got)
+			if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+				t.Fatalf("files %v are left, error %v", list, err)
+			}
 			if got.Violation == nil {
 				continue
 			}
@@ -381,9 +392,10 @@ func TestApartTwin(t *testing.T) {
 			run = got.Violation.Run
 		}
 	})
-	t.Logf("%d searches had states sent; %d processes began with a checkpoint", sent, fetched)
-	if fetched == 0 {
-		t.Error("no process has begun with a checkpoint")
+	t.Logf("%d searches had states sent, %d had files; %d processes began with a checkpoint", sent, spilled,
+		fetched)
+	if fetched == 0 || spilled < *protocols/10 {
+		t.Error("no process has begun with a checkpoint, or few had files")
 	}
 }
 

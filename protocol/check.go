@@ -42,7 +42,8 @@ type Options struct {
 	// External is a directory for states that Memory has no room for: the search goes on there,
 	// with the same result. It must be there already; files in it are removed when the search ends.
 	// If it is empty, the search ends at the bound of Memory. Only a breadth-first search that is
-	// not reduced goes on. Disk bounds the bytes of these files; zero is no bound.
+	// not reduced goes on. Disk bounds the bytes of these files; zero is no bound. Of several
+	// processes each has files of its own.
 	External string
 	Disk     uint64
 	// Workers is how many goroutines search; zero is one for each processor. With more than one it

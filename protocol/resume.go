@@ -62,7 +62,11 @@ func newDisk(o Options, memory uint64) (*global.Disk, error) {
 	if o.onDisk != nil {
 		o.onDisk(d)
 	}
-	return d, errors.Join(err, external.Probe(o.External, left))
+	// A part tells the one that leads what is wrong with the directory.
+	if o.session == nil {
+		err = errors.Join(err, external.Probe(o.External, left))
+	}
+	return d, err
 }
 
 // newKeeper has a search go on from a file, if that is there, and be kept in it. Handlers run to

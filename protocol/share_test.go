@@ -10,17 +10,28 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/overflow"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
 
-// alone is how a share is divided that has all states.
-var alone = global.ShareConfig{Digest: func(*system.State) (uint64, error) { return 1, nil },
-	Owner: func(*system.State) (int, error) { return 0, nil }}
+// whose is how a share is divided: by its numbers of local states. One of one part has all states.
+func whose(parts int) global.ShareConfig {
+	return global.ShareConfig{Digest: func(*system.State) (uint64, error) { return 1, nil },
+		Owner: func(s *system.State) (int, error) {
+			sum := 0
+			for _, l := range s.Locals {
+				sum += int(l)
+			}
+			return sum % parts, nil
+		}}
+}
 
 // TestShareKept: a share that is read goes on as the one that was written, whatever the form of its
-// states, and however often it was written. Of other bytes comes an error, or a share that can be
-// expanded, and never a panic.
+// states, whether they are in files, and however often it was written. Of other bytes comes an
+// error, or a share that can be expanded, and never a panic.
 func TestShareKept(t *testing.T) {
+	dir := t.TempDir()
+	anew := 0
 	checkSpecs(t, mostSparse, drawSpec, func(t *rapid.T, s *spec, _ *twin) {
 		machine, err := newMachine(s.model())
 		if err != nil {
@@ -30,65 +41,110 @@ func TestShareKept(t *testing.T) {
 		if failed, err := global.FailsAtStart(c); failed != nil || err != nil {
 			return // there is nothing to go on with
 		}
-		h, err := global.NewShare(c, alone)
+		if rapid.Bool().Draw(t, "external") {
+			c.Disk = &global.Disk{Directory: dir}
+			drawSizes(t)(c.Disk)
+		}
+		config := overflow.Config{Global: c, Whose: whose(rapid.IntRange(1, 2).Draw(t, "parts")),
+			HasCheckpoints: true}
+		h, err := overflow.New(config)
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer release(t, h)
 		var states bytes.Buffer
 		levels := rapid.IntRange(1, 5).Draw(t, "levels")
 		for level := range levels {
-			h.Begin()
+			mustBegin(t, h)
 			mustExpand(t, h)
 			if level == levels-1 || rapid.Bool().Draw(t, "isWritten") {
+				if h.IsAnew() {
+					anew++
+					states.Reset()
+				}
 				if err := h.WriteStates(&states); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		head := h.AppendHead(nil)
-		read, err := global.ReadShare(c, alone, head, bufio.NewReader(bytes.NewReader(states.Bytes())))
+		read, err := overflow.Read(config, levels, head, bufio.NewReader(bytes.NewReader(states.Bytes())))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for level := levels; level < levels+4; level++ {
-			if a, b := h.Begin(), read.Begin(); a != b {
+		defer release(t, read)
+		for level, sent, more := levels, 0, 0; level < levels+4; level++ {
+			if a, b := mustBegin(t, h), mustBegin(t, read); a != b {
 				t.Fatalf("level %d has %d states, and %d where it was read", level, a, b)
 			}
-			mustExpand(t, h)
-			mustExpand(t, read)
+			// States in files are expanded in full at first, so more may be handed on then.
+			sent += mustExpand(t, h)
+			if more += mustExpand(t, read); more < sent || more > sent && c.Disk == nil {
+				t.Fatalf("level %d: %d states are handed on, and %d where it was read", level, sent, more)
+			}
 			a, b := h.Tally(), read.Tally()
 			if a.Transitions != b.Transitions || a.Reached != b.Reached {
 				t.Fatalf("level %d: %+v, and where it was read %+v", level, a, b)
 			}
 		}
-		damage(t, c, head, states.Bytes())
+		damage(t, config, levels, head, states.Bytes())
 	})
-}
-
-// mustExpand expands a level.
-func mustExpand(t *rapid.T, h *global.Share) {
-	t.Helper()
-	if _, _, err := h.Expand(nil); err != nil {
-		t.Fatal(err)
+	if anew == 0 {
+		t.Error("no share has gone to files")
 	}
 }
 
+// release gives back what a share has.
+func release(t *rapid.T, h *overflow.Share) {
+	t.Helper()
+	if err := h.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// mustBegin begins a level.
+func mustBegin(t *rapid.T, h *overflow.Share) int {
+	t.Helper()
+	states, _, err := h.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return states
+}
+
+// mustExpand expands a level.
+func mustExpand(t *rapid.T, h *overflow.Share) (handed int) {
+	t.Helper()
+	_, _, err := h.Expand(func(int, uint64, *system.State, *system.State, uint8) error {
+		handed++
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handed
+}
+
+// drop is a global.Hand.
+func drop(int, uint64, *system.State, *system.State, uint8) error { return nil }
+
 // damage changes a byte, or leaves out some at the end.
-func damage(t *rapid.T, c global.Config, head, states []byte) {
+func damage(t *rapid.T, c overflow.Config, levels int, head, states []byte) {
 	t.Helper()
 	both := append(bytes.Clone(head), states...)
-	at := rapid.IntRange(0, len(both)-1).Draw(t, "at")
+	// The first byte says what the rest is.
+	at := rapid.IntRange(1, len(both)-1).Draw(t, "at")
 	if rapid.Bool().Draw(t, "isCut") {
 		both = both[:max(at, len(head))]
 	} else {
 		both[at] ^= byte(rapid.IntRange(1, 255).Draw(t, "by"))
 	}
-	h, err := global.ReadShare(c, alone, both[:len(head)], bufio.NewReader(bytes.NewReader(both[len(head):])))
+	h, err := overflow.Read(c, levels, both[:len(head)], bufio.NewReader(bytes.NewReader(both[len(head):])))
 	switch {
 	case err == nil:
-		h.Begin()
-		_, _, _ = h.Expand(nil) // it may be any state, even one that no model has
-		h.Release()
+		_, _, _ = h.Begin()
+		_, _, _ = h.Expand(drop) // it may be any state, even one that no model has
+		release(t, h)
 	case !errors.Is(err, global.ErrKept):
 		t.Fatalf("%v, and not that it cannot be read", err)
 	}

@@ -1,8 +1,11 @@
-// Command together checks a model with several processes: tandem protocol runs it. Started by
-// itself, it checks the model alone, with one goroutine.
+// Command together checks models with several processes: tandem protocol runs it. Started by
+// itself, it checks them alone, with one goroutine.
+//
+//	together -external /var/tmp -memory 512 twophase:10
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,12 +21,25 @@ func main() {
 	}
 }
 
-// memory is the bound on that of each process.
-const memory = 16 << 30
+// options reads flags. What is left are names of models.
+func options(args []string, log io.Writer) (o protocol.Options, names []string, err error) {
+	flags := flag.NewFlagSet("together", flag.ContinueOnError)
+	flags.SetOutput(log)
+	external := flags.String("external", "", "directory for states that memory has no room for")
+	memory := flags.Uint64("memory", 16<<10, "bound on the memory of each process, in MB")
+	disk := flags.Uint64("disk", 0, "bound on the files of each process, in MB")
+	err = flags.Parse(args)
+	return protocol.Options{Workers: 1, Memory: *memory << 20, External: *external, Disk: *disk << 20,
+		Output: log}, flags.Args(), err
+}
 
 // run checks models by their names, one after the other. What it prints of each is the same however
 // many processes there are; what they have done goes to the log.
-func run(names []string, out, log io.Writer) error {
+func run(args []string, out, log io.Writer) error {
+	o, names, err := options(args, log)
+	if err != nil {
+		return err
+	}
 	if len(names) == 0 {
 		return fmt.Errorf("there is no model: name some, such as twophase:8")
 	}
@@ -32,7 +48,7 @@ func run(names []string, out, log io.Writer) error {
 		if err != nil {
 			return err
 		}
-		r, err := protocol.Check(m, protocol.Options{Workers: 1, Memory: memory, Output: log})
+		r, err := protocol.Check(m, o)
 		if err != nil {
 			return err
 		}

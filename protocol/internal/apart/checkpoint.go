@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/overflow"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 	"github.com/tandem-mc/tandem/protocol/session"
 )
@@ -55,7 +56,7 @@ type savedOf struct {
 }
 
 // headLine is the beginning of a head: another version of it may be read by none.
-const headLine = "tandem part 1\n"
+const headLine = "tandem part 2\n"
 
 // head is all of the part but the states.
 func (p *part) head() []byte {
@@ -183,7 +184,7 @@ func (p *part) read(c *checkpoint) error {
 	}
 	// States are read piece by piece, so they are not twice in memory.
 	states := bufio.NewReaderSize(&pieceReader{part: p, pieces: slices.Clone(c.Pieces)}, 1<<16)
-	if p.share, err = global.ReadShare(p.Global, p.shareConfig(), r.in, states); err != nil {
+	if p.share, err = overflow.Read(p.shareConfig(), int(level), r.in, states); err != nil {
 		return err
 	}
 	p.level, p.told, p.saver.pieces = int(level), p.share.Tally(), slices.Clone(c.Pieces)

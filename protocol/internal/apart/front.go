@@ -26,6 +26,8 @@ type Totals struct {
 	// ByPart are the states of each part, Most the bytes of the part with the most.
 	ByPart []int
 	Most   int64
+	// Disk is the bytes of files of all parts, each when it had the most.
+	Disk int64
 	// Sent are states that were sent to another part, in Messages with SentBytes. Known are those
 	// of them that were not new.
 	Sent, Messages, Known int
@@ -175,8 +177,24 @@ func (f *front) chosen() (Partition, error) {
 			break
 		}
 	}
-	changes, locals := h.Changes()
-	return f.Partition.choose(changes, locals, f.Parts), nil
+	changes, err := changesOf(h, f.Global.Nodes)
+	locals, _ := f.Global.Table.Numbers()
+	return f.Partition.choose(changes, locals, f.Parts), err
+}
+
+// changesOf says how often each node has another local state than in the state before, among the
+// states so far.
+func changesOf(h *global.Share, nodes int) ([]int, error) {
+	changes := make([]int, nodes)
+	err := h.Each(func(_ int, before, state *system.State, _ uint8) error {
+		for node, l := range state.Locals {
+			if before != nil && l != before.Locals[node] {
+				changes[node]++
+			}
+		}
+		return nil
+	})
+	return changes, err
 }
 
 // send begins a level. With it go the checkpoints: what they make needless is removed afterwards.
@@ -328,7 +346,7 @@ func (f *front) endLevel() (*Outcome, error) {
 	frontier, reason := 0, ""
 	var least *found
 	processes, batches := make([]uint64, f.Parts), make([][]int, f.Parts)
-	bytes := int64(0)
+	bytes, disk := int64(0), int64(0)
 	for i, r := range f.reports {
 		processes[i], batches[i] = r.Process, r.Batches
 		frontier += r.States
@@ -340,6 +358,7 @@ func (f *front) endLevel() (*Outcome, error) {
 		f.totals.Known += r.Known
 		f.totals.Again += r.Again
 		bytes += r.Bytes
+		disk += r.Disk
 		f.totals.Most = max(f.totals.Most, r.Bytes)
 		for _, n := range r.Batches {
 			f.totals.Messages += n
@@ -352,7 +371,7 @@ func (f *front) endLevel() (*Outcome, error) {
 		}
 	}
 	f.totals.States += frontier
-	f.totals.Bytes = bytes
+	f.totals.Bytes, f.totals.Disk = bytes, max(f.totals.Disk, disk)
 	if f.isLast() {
 		f.totals.Frontier = frontier
 	}
@@ -459,17 +478,17 @@ func End(t Transport, search int, result []byte) error {
 func (o *Outcome) String() string {
 	most := slices.Max(o.ByPart)
 	each := func(n float64) float64 { return n / float64(max(1, o.States)) }
-	return fmt.Sprintf("%d parts by %v: the largest has %.2f times the mean, and takes %d MB; %d states "+
-		"were sent in %d messages: %.2f states and %.1f bytes for each state that was visited; receivers "+
-		"knew %d of them; %d processes were lost, and %d states were expanded again; %d checkpoints with "+
-		"%.1f bytes for each state took %.1f s", len(o.ByPart), o.Partition,
-		each(float64(most*len(o.ByPart))), o.Most>>20, o.Sent, o.Messages, each(float64(o.Sent)),
-		each(float64(o.SentBytes)), o.Known, o.Lost, o.Again, o.Saved, each(float64(o.SavedBytes)),
-		o.Saving.Seconds())
+	return fmt.Sprintf("%d parts by %v: the largest has %.2f times the mean, and takes %d MB; files had "+
+		"%.1f bytes for each state; %d states were sent in %d messages: %.2f states and %.1f bytes for each "+
+		"state that was visited; receivers knew %d of them; %d processes were lost, and %d states were "+
+		"expanded again; %d checkpoints with %.1f bytes for each state took %.1f s", len(o.ByPart),
+		o.Partition, each(float64(most*len(o.ByPart))), o.Most>>20, each(float64(o.Disk)), o.Sent,
+		o.Messages, each(float64(o.Sent)), each(float64(o.SentBytes)), o.Known, o.Lost, o.Again, o.Saved,
+		each(float64(o.SavedBytes)), o.Saving.Seconds())
 }
 
 // Progress is how far all parts are.
 func (t Totals) Progress() global.Progress {
 	return global.Progress{States: t.States, Expanded: t.States - t.Frontier, Transitions: t.Transitions,
-		Depth: t.Depth, Bytes: t.Bytes}
+		Depth: t.Depth, Bytes: t.Bytes, Disk: t.Disk}
 }

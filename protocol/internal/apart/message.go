@@ -91,7 +91,8 @@ type report struct {
 	States      int
 	Transitions int64
 	Reached     uint64
-	Bytes       int64 // of all states so far
+	Bytes       int64 // of all states so far, in memory
+	Disk        int64 // of files, at most
 	// Batches are those that were sent to each part. Sent are states in them, SentBytes their
 	// bytes. Known are states that were received and were not new.
 	Batches   []int

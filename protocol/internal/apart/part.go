@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/overflow"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
@@ -42,14 +43,13 @@ type part struct {
 	own     int
 	process uint64
 	digests *digests
-	share   *global.Share
+	share   *overflow.Share
 	queue   *queue
 	level   int // that is to come
-	told    global.Tally
+	told    overflow.Tally
 	// followers know the tables of other processes.
 	followers map[uint64]*table.Follower
-	// batches are those that were received, by level and process, in their order.
-	batches map[origin][]received
+	inbox     inbox
 	// Of those that are sent to each part: the states, how many batches there were in this level,
 	// and how many entries of the table were sent. The last ones are those of the front.
 	out     []batch
@@ -64,31 +64,22 @@ type part struct {
 	saver    saver
 }
 
-// origin is where batches come from.
-type origin struct {
-	level   int
-	process uint64
-}
-
-// received is a batch that was received.
-type received struct {
-	follower *table.Follower // of the sender
-	states   []byte
-}
-
 // newPart has no states yet.
 func newPart(c Config, s *Session) *part {
 	p := &part{Config: c, t: s.Transport, own: s.Own, process: s.Process,
 		digests:   newDigests(c.Names, &c.Global.System),
-		followers: map[uint64]*table.Follower{}, batches: map[origin][]received{},
+		followers: map[uint64]*table.Follower{}, inbox: newInbox(c.Global.Disk),
 		out: make([]batch, c.Parts), numbers: make([]int, c.Parts), entries: make([]int, c.Parts+1),
 		saver: saver{t: s.Transport, own: s.Own, process: s.Process, every: c.Every, always: c.Always,
 			last: time.Now(), size: pieceBytes}}
 	if p.Batch == 0 {
 		p.Batch = batchBytes
 	}
-	// Who has small batches for a test has small pieces, too.
+	// Who has small batches for a test has small pieces, too. And pieces that wait are in memory.
 	p.saver.size = min(pieceBytes, 32*p.Batch)
+	if c.Global.Disk != nil {
+		p.saver.size = min(p.saver.size, int(c.Global.Disk.Sizes.Table)/(4*maxPieces)+1)
+	}
 	for i := range p.out {
 		p.out[i].y = &p.Global.System
 	}
@@ -102,11 +93,11 @@ func Join(c Config, s *Session) (result []byte, err error) {
 	defer func() {
 		p.saver.close()
 		if p.share != nil {
-			p.share.Release()
+			err = errors.Join(err, p.share.Release())
 		}
 	}()
 	err = p.restore(s.Saved)
-	p.queue = newQueue(p.t, c.Search, maxWaiting)
+	p.queue = newQueue(p.t, c.Search, waiting(c.Global.Disk))
 	if errors.Is(err, errDamaged) {
 		return p.linger(err)
 	} else if err != nil {
@@ -171,18 +162,13 @@ func (p *part) keep(data []byte) error {
 	if err := follow(f, entries, h.first, h.last); err != nil || h.Level+1 < p.level {
 		return err
 	}
-	// What comes twice has the same number.
-	o := origin{h.Level, h.Process}
-	if list := p.batches[o]; len(list) == h.Number {
-		p.batches[o] = append(list, received{f, states})
-	}
-	return nil
+	return p.inbox.put(origin{h.Level, h.Process}, h.Number, received{follower: f, states: states}, p.share)
 }
 
 // hasAll says whether all batches are there that a level begins with.
 func (p *part) hasAll(b *begin) bool {
 	for from, process := range b.Processes {
-		if from != p.own && len(p.batches[origin{b.Level - 1, process}]) < b.Batches[from][p.own] {
+		if from != p.own && len(p.inbox.batches[origin{b.Level - 1, process}]) < b.Batches[from][p.own] {
 			return false
 		}
 	}
@@ -207,21 +193,22 @@ func (p *part) expand(b *begin) error {
 		if from == p.own {
 			continue
 		}
-		for _, r := range p.batches[origin{b.Level - 1, process}][:b.Batches[from][p.own]] {
+		for _, r := range p.inbox.batches[origin{b.Level - 1, process}][:b.Batches[from][p.own]] {
 			if err := p.receive(r); err != nil {
 				return err
 			}
 		}
 	}
-	for o := range p.batches {
-		if o.level < b.Level {
-			delete(p.batches, o)
-		}
+	if err := p.inbox.drop(b.Level); err != nil {
+		return err
 	}
 	p.level = b.Level + 1
 	p.isSilent = p.queue.lastLevel() > b.Level
 	clear(p.numbers)
-	p.report.States = p.share.Begin()
+	var err error
+	if p.report.States, p.report.Known, err = p.share.Begin(); err != nil {
+		return err
+	}
 	if b.OnlyCount {
 		return p.tell(nil)
 	}
@@ -234,10 +221,13 @@ func (p *part) expand(b *begin) error {
 			return err
 		}
 	}
-	// A part has no bound but that on the memory of its process.
+	// A part has no bounds but those on the memory of its process, and on its files.
 	if reason != "" {
 		p.report.Reason = fmt.Sprintf("%s by part %d of %d: divide the search into more parts, on more "+
-			"workers, or give more memory (Options.Memory)", reason, p.own, p.Parts)
+			"workers, or raise the bound (Options.Memory, Options.Disk)", reason, p.own, p.Parts)
+		if p.Global.Disk == nil {
+			p.report.Reason += ", or have states in files (Options.External)"
+		}
 	}
 	return p.tell(found)
 }
@@ -247,14 +237,15 @@ func (p *part) begin(b *begin) (err error) {
 	if p.Partition, err = Parse(b.Partition); err != nil {
 		return err
 	}
-	p.share, err = global.NewShare(p.Global, p.shareConfig())
+	p.share, err = overflow.New(p.shareConfig())
 	return err
 }
 
 // shareConfig divides states by the partition function.
-func (p *part) shareConfig() global.ShareConfig {
-	return global.ShareConfig{Digest: p.digests.state, Own: p.own, ByLocals: p.Partition.Nodes,
-		Owner: func(s *system.State) (int, error) { return p.Partition.owner(p.digests, s, p.Parts) }}
+func (p *part) shareConfig() overflow.Config {
+	return overflow.Config{Global: p.Global, HasCheckpoints: p.Every > 0 || p.Always,
+		Whose: global.ShareConfig{Digest: p.digests.state, Own: p.own, ByLocals: p.Partition.Nodes,
+			Owner: func(s *system.State) (int, error) { return p.Partition.owner(p.digests, s, p.Parts) }}}
 }
 
 // errOther is of processes whose handlers do different things.
@@ -268,7 +259,11 @@ var errModel = errors.New("a process checks another model than the one that lead
 // receive adds the states of a batch.
 func (p *part) receive(r received) error {
 	f, isSame := r.follower, false
-	for u := (&unbatch{reader: reader{in: r.states}, y: &p.Global.System}); ; {
+	states, err := p.inbox.open(r)
+	if err != nil {
+		return err
+	}
+	for u := (&unbatch{reader: reader{in: states}, y: &p.Global.System}); ; {
 		ok, err := u.next()
 		if err != nil || !ok {
 			return err
@@ -281,13 +276,10 @@ func (p *part) receive(r received) error {
 		if err := translate(f, u.y, &p.state, &u.state); err != nil {
 			return err
 		}
-		isNew, err := p.share.Receive(&p.before, isSame, &p.state, u.node)
-		if err != nil {
+		if err := p.share.Receive(&p.before, isSame, &p.state, u.node); err != nil {
 			return err
 		}
-		if isSame = u.node > 0; !isNew {
-			p.report.Known++
-		}
+		isSame = u.node > 0
 	}
 }
 
@@ -345,6 +337,7 @@ func (p *part) tell(f *global.Found) (err error) {
 	r.Batches = p.numbers
 	tally := p.share.Tally()
 	r.Transitions, r.Reached, r.Bytes = tally.Transitions-p.told.Transitions, tally.Reached, tally.Bytes
+	r.Disk = tally.Disk
 	p.told = tally
 	if f != nil {
 		r.Found = &found{IsLonger: f.IsLonger, Digest: f.Digest, Property: f.Property, Failure: f.Failure,

@@ -3,6 +3,8 @@ package apart
 import (
 	"fmt"
 	"sync"
+
+	"github.com/tandem-mc/tandem/protocol/internal/global"
 )
 
 // queue has the messages that have come and were not looked at yet. So a process that has to catch
@@ -23,6 +25,17 @@ type queue struct {
 
 // maxWaiting is how many bytes of messages a part has in memory beside those of two levels.
 const maxWaiting = 64 << 20
+
+// queueShare is which part of the memory for states they may take, if states have files.
+const queueShare = 8
+
+// waiting is how many bytes of messages may wait in memory beside those of two levels.
+func waiting(d *global.Disk) int {
+	if d == nil {
+		return maxWaiting
+	}
+	return min(maxWaiting, int(d.Sizes.Table)/queueShare)
+}
 
 // message is one that was read but for what is in it.
 type message struct {

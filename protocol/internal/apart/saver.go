@@ -161,7 +161,9 @@ func (s *saver) put(o session.Object, data []byte) {
 // place is that of the message with which the level began.
 func (p *part) save(place uint64) error {
 	s, start := &p.saver, time.Now()
-	s.bytes = 0
+	if s.bytes = 0; p.share.IsAnew() {
+		s.pieces = nil
+	}
 	if err := p.share.WriteStates(s); err != nil {
 		return err
 	}

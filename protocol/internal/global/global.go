@@ -62,15 +62,19 @@ type search struct {
 	depth                int
 	isSingle             bool  // only one state is expanded at a time
 	disk                 outer // nil: all states are in memory
-	// spill goes on with the states in files; reopen reads where such a search was.
-	spill  func(s *search) error
-	reopen func(s *search, in *bufio.Reader) error
+	filing
 
 	mu     sync.Mutex
 	found  *finding
 	err    error
 	reason string
 	ended  atomic.Bool
+}
+
+// filing goes on with the states in files, or where a search was that had them there.
+type filing struct {
+	spill  func(s *search) error
+	reopen func(s *search, in *bufio.Reader) error
 }
 
 // finding is a violation that was met: the state where a run ends, or the step after it.

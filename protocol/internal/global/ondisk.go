@@ -46,7 +46,7 @@ type onDisk struct {
 // States are kept in the narrowest form that will do. If that turns out to be too narrow, all are
 // taken to a wider one, and the search goes on. If memory has no more room, it goes on in files.
 func Search(c Config) (*Result, error) {
-	s := &search{Config: &c, spill: spill, reopen: reopen}
+	s := &search{Config: &c, filing: filing{spill, reopen}}
 	w, err := s.begin(nil)
 	for isNarrow(err) {
 		w, err = s.begin(err)

@@ -39,6 +39,7 @@ type Share struct {
 	scratch            []byte
 	found              *Found
 	hasBegun           bool
+	looks              *worker // of Leads
 	// counts are how many states there were at the end of each level. Of all states, so many were
 	// written, up to a place in the arena.
 	counts  []int
@@ -126,6 +127,7 @@ func newShare(c Config, s ShareConfig, log uint) (*Share, error) {
 		return nil, err
 	}
 	h.setWorker(w)
+	h.looks = h.newWorker(0)
 	h.levelStart, h.levelEnd = []uint64{0}, []uint64{0}
 	return h, nil
 }
@@ -159,7 +161,7 @@ func (h *Share) Begin() int {
 		h.search.before = append(h.search.before, slices.Clone(h.levelEnd))
 		h.depth++
 	}
-	h.hasBegun = true
+	h.hasBegun, h.isSingle = true, h.states == 1
 	h.levelStart[0], h.levelEnd[0] = h.levelEnd[0], h.form.End(0)
 	// Numbers of states stay the same in another form, which places do not.
 	all, _ := h.form.Size()
@@ -176,13 +178,14 @@ func (h *Share) Begin() int {
 type Tally struct {
 	Transitions int64
 	Reached     uint64
+	States      int // that are here, in so many bytes
 	Bytes       int64
 }
 
 // Tally is what this share has counted.
 func (h *Share) Tally() Tally {
-	_, bytes := h.form.Size()
-	return Tally{h.transitions.Load(), h.search.reached.Load(), bytes}
+	states, bytes := h.form.Size()
+	return Tally{h.transitions.Load(), h.search.reached.Load(), states, bytes}
 }
 
 // Expand expands the level, and hands on states of others: with the one that they were reached
@@ -190,6 +193,18 @@ func (h *Share) Tally() Tally {
 // is handed on may be kept only until the call returns. A reason says why the search ended; then
 // nothing was handed on. The violation is nil if none was met.
 func (h *Share) Expand(hand Hand) (found *Found, reason string, err error) {
+	if found, reason, err = h.ExpandOnly(); err == nil && reason == "" {
+		err = h.handOn(hand)
+	}
+	return found, reason, err
+}
+
+// ExpandOnly is Expand, and hands on nothing. If memory has no room, the error is ErrFull, and what
+// was reached is of no use.
+func (h *Share) ExpandOnly() (found *Found, reason string, err error) {
+	if h.isFull() {
+		return nil, "", ErrFull
+	}
 	for {
 		h.boundary = boundary{h.transitions.Load(), h.expandings.Load(), h.search.reached.Load()}
 		err = h.expandAll()
@@ -201,14 +216,13 @@ func (h *Share) Expand(hand Hand) (found *Found, reason string, err error) {
 			return nil, "", err
 		}
 	}
+	if errors.Is(h.err, ErrFull) {
+		return nil, "", h.beginAgain()
+	}
 	if errors.Is(err, errEnded) && h.err == nil {
 		return nil, h.reason, nil
 	}
-	if err = cmp.Or(h.err, err); err != nil {
-		return nil, "", err
-	}
-	err = h.handOn(hand)
-	return h.found, "", err
+	return h.found, "", cmp.Or(h.err, err)
 }
 
 // Hand takes a state that is another one's. States that were reached from the same one have the
@@ -378,43 +392,31 @@ func (h *Share) Before(level int, target uint64, mayLead func([]table.Local) boo
 		if ok && own >= digest {
 			continue
 		}
-		err = w.Expand(func(step system.Step) error {
-			if step.Outcome != nil && step.Outcome.Failure != "" {
-				return nil
-			}
-			next, err := h.config.Digest(&w.Next)
-			if err == nil && next == target {
-				err = errEnded
-			}
-			return err
-		})
-		if errors.Is(err, errEnded) {
-			digest, ok, locals, err = own, true, slices.Clone(w.Cur.Locals), nil
-		}
+		leads, err := h.leads(w, target)
 		if err != nil {
 			return 0, nil, false, err
+		}
+		if leads {
+			digest, ok, locals = own, true, slices.Clone(w.Cur.Locals)
 		}
 	}
 	return digest, locals, ok, nil
 }
 
-// Changes says how often each node has another local state than in the state before, among the
-// states so far, and how many local states it has.
-func (h *Share) Changes() (changes, locals []int) {
-	changes = make([]int, h.Nodes)
-	for at := range h.form.each(0, 0, h.form.End(0)) {
-		parent := h.form.Parent(at)
-		if parent == space.None {
-			continue
+// leads says whether a step leads from what a worker looks at to a state with a digest.
+func (h *Share) leads(w *worker, target uint64) (bool, error) {
+	err := w.Expand(func(step system.Step) error {
+		if step.Outcome != nil && step.Outcome.Failure != "" {
+			return nil
 		}
-		h.form.look(parent, &h.before)
-		h.form.look(at, &h.state)
-		for node, l := range h.state.Locals {
-			if l != h.before.Locals[node] {
-				changes[node]++
-			}
+		next, err := h.config.Digest(&w.Next)
+		if err == nil && next == target {
+			err = errEnded
 		}
+		return err
+	})
+	if errors.Is(err, errEnded) {
+		return true, nil
 	}
-	locals, _ = h.Table.Numbers()
-	return changes, locals
+	return false, err
 }

@@ -173,8 +173,7 @@ type cause[V space.Vector] struct {
 	combination uint64 // of the classes there
 }
 
-// reset forgets the parent, whose number another state may have now, and what was reached from such
-// states and is not inserted yet.
+// reset forgets what is not inserted yet, and the parent, whose number another state may have now.
 func (w *vectorWorker[V]) reset() {
 	w.parent, w.batch.size, w.batch.judged, w.batch.spending = space.None, 0, 0, 0
 }
