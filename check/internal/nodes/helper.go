@@ -15,13 +15,16 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/kept"
+	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/check/internal/nodes/ways"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/sut"
 )
 
-// Items are explored in other processes, too. They come to the same there, so what is found does
-// not depend on who explores what. Whole executions are run here: they need the schedules that are
-// known by then, and take little time.
+// Items are done in other processes, too. They come to the same there, so what is found does not
+// depend on who does what. To explore a node takes no schedule that is known. Where all nodes are
+// run, those go along that should be needed. If others were, the item is done here.
 
 // Helper explores items of an exploration that is led elsewhere. It is used by one goroutine at a
 // time.
@@ -70,7 +73,7 @@ func (h *Helper) First() (string, error) {
 	return hex.EncodeToString(digest.Sum(nil)), nil
 }
 
-// Explore explores an item, and says what that has come to, and how many executions it took. Soon
+// Explore does an item, and says what that has come to, and how many executions it took. Soon
 // after stop says so, it ends without an answer. An error is one of the machinery.
 func (h *Helper) Explore(task []byte, stop func() bool) (answer []byte, runs int, err error) {
 	t, err := away.DecodeTask(task)
@@ -78,14 +81,16 @@ func (h *Helper) Explore(task []byte, stop func() bool) (answer []byte, runs int
 		return nil, 0, err
 	}
 	x := h.x
-	if c := t.Item.Component; c < 0 || c >= len(h.crew) || len(t.Ordered) != len(x.net.Names) {
+	c, nodes := t.Item.Component, len(x.net.Names)
+	if c >= nodes || c < skeleton.Completion || len(t.Ordered) != nodes ||
+		c == skeleton.Completion && len(t.Item.Prefix) != nodes {
 		return nil, 0, fmt.Errorf("an item is of node %d, and there are %d nodes: it is of another check",
-			c, len(h.crew))
+			c, nodes)
 	}
 	h.stops = stop
 	x.runs, x.config.Executions, x.config.Violations = t.Runs, t.Executions, t.Wanted
 	x.net.Ordered, x.net.Parted, x.net.Data = t.Ordered, t.Parted, t.Data
-	x.known = map[string]bool{}
+	x.ways, x.known = ways.New(t.Ways), map[string]bool{}
 	for _, key := range t.Known {
 		x.known[key] = true
 	}
@@ -110,6 +115,12 @@ func (p *part) answer() *away.Answer {
 	a := &away.Answer{Runs: p.runs - p.before, Report: p.result, Ways: p.ways.Fresh(), Data: p.net.Data,
 		Nobody: p.net.Nobody, Outcomes: p.explorer.result.Outcomes, Unknown: p.unknown,
 		Known: slices.Collect(maps.Keys(p.known))}
+	if p.never != nil {
+		a.Never = p.never.Error()
+	}
+	if p.item.Component == skeleton.Completion {
+		a.Missed = slices.Collect(maps.Keys(p.ways.Missed()))
+	}
 	// The leader has the skeletons, and runs again whatever it shows.
 	list := func(findings []*finding) (list []away.Finding) {
 		for _, f := range findings {
@@ -130,6 +141,10 @@ func (x sender) task(item skeleton.Item) *away.Task {
 	t := &away.Task{Item: item, Data: away.DataOf(&item, x.net.Data), Ordered: x.net.Ordered,
 		Parted: x.net.Parted, Wanted: max(x.config.Violations, 1) - len(x.found) - len(x.told),
 		Runs: x.runs + x.others, Executions: x.config.Executions}
+	if item.Component == skeleton.Completion {
+		t.Ways = x.waysTo(item.Prefix)
+		return t
+	}
 	for key := range x.known {
 		if strings.HasPrefix(key, x.net.Names[item.Component]+"\n") {
 			t.Known = append(t.Known, key)
@@ -137,6 +152,24 @@ func (x sender) task(item skeleton.Item) *away.Task {
 	}
 	slices.Sort(t.Known)
 	return t
+}
+
+// waysTo are the schedules that are known to lead where an execution begins.
+func (x sender) waysTo(prefix skeleton.Global) map[string]lives.Lives {
+	found := map[string]lives.Lives{}
+	look := func(script []skeleton.Event) {
+		key := network.KeyOf(script)
+		if way := x.ways.To(key); way != nil {
+			found[key] = way
+		}
+	}
+	for _, local := range network.WithResets(x.net, prefix) {
+		look(local.Events)
+		if without, is := network.LastTick(local.Events); is {
+			look(without)
+		}
+	}
+	return found
 }
 
 // sent has an item explored elsewhere. Nothing of the exploration changes.
@@ -153,6 +186,9 @@ func (x sender) sent(item skeleton.Item) (p *part, done bool) {
 	if err != nil || a.Report.Key != item.Key && !a.Ended && a.Order == 0 {
 		return nil, false // it was damaged on the way
 	}
+	if slices.ContainsFunc(a.Missed, func(key string) bool { return x.ways.To(key) != nil }) {
+		return nil, false // with that schedule, it may come to something else
+	}
 	return x.received(item, a), true
 }
 
@@ -162,9 +198,12 @@ func (x sender) received(item skeleton.Item, a *away.Answer) *part {
 	net.Data, net.Nobody = a.Data, a.Nobody
 	own.net, own.ways, own.runs, own.unknown = &net, x.ways.Part(), x.runs+a.Runs, a.Unknown
 	for key, way := range a.Ways {
-		if own.ways.To(key) == nil { // as exploration.branch does
+		if item.Component == skeleton.Completion || own.ways.To(key) == nil { // as exploration.branch
 			own.ways.Remember(key, way)
 		}
+	}
+	if a.Never != "" {
+		own.never = errors.New(a.Never)
 	}
 	own.result.Outcomes, own.known = a.Outcomes, map[string]bool{}
 	for _, key := range a.Known {
@@ -197,7 +236,7 @@ func elsewhere(x *explorer, work []skeleton.Item) *batch.Away[*part] {
 		Most: x.config.Away.Gather(x.runs + x.others),
 		May: func(job int) bool {
 			_, known := x.system.Alike(work[job])
-			return work[job].Component != skeleton.Completion && !known
+			return !known
 		},
 		Do: func(job int) (p *part, last, done bool) {
 			p, done = sender{x}.sent(work[job])

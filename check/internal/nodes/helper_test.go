@@ -9,7 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/away"
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
+	"github.com/tandem-mc/tandem/check/internal/nodes/lives"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/internal/model"
 )
@@ -176,4 +178,47 @@ type recordingTasks struct {
 func (r recordingTasks) Do(_ context.Context, task []byte) ([]byte, bool) {
 	*r.tasks = append(*r.tasks, task)
 	return nil, false
+}
+
+// missing answers each task, and says that it has looked for some schedules in vain.
+type missing struct {
+	*helpers
+	keys []string
+}
+
+// Do implements away.Workers.
+func (m missing) Do(ctx context.Context, task []byte) ([]byte, bool) {
+	data, _ := m.helpers.Do(ctx, task)
+	a, err := away.DecodeAnswer(data)
+	if err != nil {
+		return nil, false
+	}
+	a.Missed = m.keys
+	data, err = a.Encode()
+	return data, err == nil
+}
+
+// TestMissed: an item whose helper has looked in vain for a schedule that is known here is not
+// taken: with that, it may have come to something else.
+func TestMissed(t *testing.T) {
+	c := Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1")}
+	x, err := newExplorer(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	x.ways.Remember("known", lives.Lives{{}})
+	item := x.system.Work()[0]
+	for key, taken := range map[string]bool{"known": false, "other": true} {
+		w := start(t, c, 1)
+		x.config.Away = missing{w, []string{key}}
+		done := false
+		for range 50 { // some are lost or damaged
+			_, got := sender{x}.sent(item)
+			done = done || got
+		}
+		if done != taken {
+			t.Errorf("the schedule that was missed is %s: taken is %v", key, done)
+		}
+	}
 }

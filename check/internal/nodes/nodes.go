@@ -428,12 +428,13 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 		return good(n, log)
 	}
 	// Without a schedule all are tried, the one that the worker takes by itself first.
-	// Most often, what is known to lead there does so again.
-	known := x.ways.To(network.KeyOf(script))
-	if without, found := network.LastTick(script); known == nil && found {
-		known = x.ways.To(network.KeyOf(without)) // it ends where the clock advances now
+	// Most often, what is known to lead there does so again. Without its last advance of the clock
+	// it ends where the clock advances now.
+	keys := []string{network.KeyOf(script)}
+	if without, found := network.LastTick(script); found {
+		keys = append(keys, network.KeyOf(without))
 	}
-	if known != nil {
+	if known := x.ways.ToAny(keys); known != nil {
 		n := begin()
 		n.Later = true
 		log, err := lives.Again(n, known, x.runNext)

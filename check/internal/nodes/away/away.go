@@ -1,6 +1,7 @@
 // Package away is how an item of an exploration crosses to another process, and what was found
 // comes back. An item stands for itself: it says what the node does, what arrives there, and when.
-// Who explores it needs to know the programs, and nothing else of the exploration.
+// Who explores it needs to know the programs, and nothing else of the exploration. Who runs all
+// nodes for one needs the schedules that are known to lead where it begins.
 package away
 
 import (
@@ -32,6 +33,8 @@ type Task struct {
 	// parted.
 	Ordered []bool
 	Parted  *network.Partition
+	// Ways are schedules, as far as the item seems to need them.
+	Ways map[string]lives.Lives
 	// Known are the violations of the node that were found before, and Wanted is after how many
 	// more the exploration ends.
 	Known  []string
@@ -50,8 +53,12 @@ type Answer struct {
 	Nobody   map[network.Stray]bool
 	Outcomes []string
 	Unknown  string
-	Found    []Finding
-	Stuck    []Finding
+	Never    string
+	// Missed are schedules that were looked for in vain. If one of them is known, the item would
+	// have come to something else with it.
+	Missed []string
+	Found  []Finding
+	Stuck  []Finding
 	// Known are the violations that were found.
 	Known []string
 	// Ended says that the exploration ends with it, and Order that it begins anew, with a node in
@@ -78,6 +85,9 @@ func DataOf(item *skeleton.Item, all map[network.Event][]byte) map[network.Event
 		}
 	}
 	add(item.Local.Events...)
+	for i := range item.Prefix {
+		add(item.Prefix[i].Events...)
+	}
 	for i := range item.Arrivals {
 		add(item.Arrivals[i].Send)
 	}

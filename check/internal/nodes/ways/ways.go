@@ -19,6 +19,8 @@ type Ways struct {
 	// fresh are those that a part has found. Its known are those before its batch, which several
 	// parts may read at the same time. nil: this is no part.
 	fresh map[string]lives.Lives
+	// missed are the keys that a part has asked for in vain.
+	missed map[string]bool
 }
 
 // New knows some schedules, which are copied.
@@ -36,7 +38,27 @@ func (w *Ways) To(key string) lives.Lives {
 	if s, ok := w.fresh[key]; ok {
 		return s
 	}
-	return w.known[key]
+	s := w.known[key]
+	if s == nil && w.missed != nil {
+		w.missed[key] = true
+	}
+	return s
+}
+
+// ToAny is the schedule that leads to the first of several lists of events. What a part has found
+// by itself comes before what was known: then what it does depends on less.
+func (w *Ways) ToAny(keys []string) lives.Lives {
+	for _, key := range keys {
+		if s, ok := w.fresh[key]; ok {
+			return s
+		}
+	}
+	for _, key := range keys {
+		if s := w.To(key); s != nil {
+			return s
+		}
+	}
+	return nil
 }
 
 // Remember keeps a schedule in the place of what was there.
@@ -52,10 +74,15 @@ func (w *Ways) Remember(key string, schedule lives.Lives) {
 }
 
 // Part is for an item of work that is done beside others: it changes nothing of w.
-func (w *Ways) Part() Ways { return Ways{known: w.known, fresh: map[string]lives.Lives{}} }
+func (w *Ways) Part() Ways {
+	return Ways{known: w.known, fresh: map[string]lives.Lives{}, missed: map[string]bool{}}
+}
 
 // Fresh are the schedules that a part has found, by key.
 func (w *Ways) Fresh() map[string]lives.Lives { return w.fresh }
+
+// Missed are the keys that a part has asked for in vain.
+func (w *Ways) Missed() map[string]bool { return w.missed }
 
 // Take takes over what a part has found.
 func (w *Ways) Take(part *Ways) {

@@ -59,3 +59,26 @@ func TestPart(t *testing.T) {
 		t.Errorf("before it is taken over (-want +got)\n%s", d)
 	}
 }
+
+// TestToAny: what a part has found by itself comes before what was known, and then the first key
+// counts. What is nowhere is noted.
+func TestToAny(t *testing.T) {
+	w := New(known{"a": schedule(1), "b": schedule(2)})
+	part := w.Part()
+	if d := cmp.Diff(schedule(1), part.ToAny([]string{"a", "b"})); d != "" {
+		t.Errorf("known before (-want +got)\n%s", d)
+	}
+	if d := cmp.Diff(map[string]bool{}, part.Missed()); d != "" {
+		t.Errorf("missed (-want +got)\n%s", d)
+	}
+	part.Remember("b", schedule(3))
+	if d := cmp.Diff(schedule(3), part.ToAny([]string{"a", "b"})); d != "" {
+		t.Errorf("found by itself (-want +got)\n%s", d)
+	}
+	if part.ToAny([]string{"c", "d"}) != nil || part.ToAny([]string{"c", "a"}) == nil {
+		t.Error("without what is nowhere")
+	}
+	if d := cmp.Diff(map[string]bool{"c": true, "d": true}, part.Missed()); d != "" {
+		t.Errorf("missed (-want +got)\n%s", d)
+	}
+}
