@@ -19,14 +19,24 @@ import (
 )
 
 // TestDistributedKills kills workers, the NATS server and the check that leads at random moments,
-// and has each come back. The check prints what it prints alone. With -deep 200 are killed.
+// and has each come back. The check prints what it prints alone. With -deep 200 are killed, of a
+// check of one program, and as many of one of several.
 func TestDistributedKills(t *testing.T) {
+	for name, args := range map[string][]string{
+		"one": {"./check/testdata/turns", "--executions", "10000", "--search", "dpor", "--workers", "1",
+			"--", "3", "4"},
+		"nodes": {"--config", "examples/nodes/paxos/tandem.yaml", "--workers", "1"},
+	} {
+		t.Run(name, func(t *testing.T) { killDistributed(t, args) })
+	}
+}
+
+// killDistributed is TestDistributedKills of one check.
+func killDistributed(t *testing.T, args []string) {
 	enough, kills := 3, map[string]int{"workers": 3, "servers": 1, "leaders": 1} // at most
 	if *deep {
 		enough, kills = 200, map[string]int{"workers": 150, "servers": 50, "leaders": 50}
 	}
-	args := []string{"./check/testdata/turns", "--executions", "10000", "--search", "dpor", "--workers", "1",
-		"--", "3", "4"}
 	began := time.Now()
 	want, _ := runFor(t, 0, append([]string{"check", "-o", filepath.Join(tree, "counterexample")}, args...))
 	whole := min(time.Since(began), 5*time.Second)
