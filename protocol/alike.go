@@ -77,6 +77,9 @@ func (m likeness) alikeConfig(t *table.Table) *alike.Config {
 	if len(c.Sets) == 0 {
 		return nil
 	}
+	if t != nil {
+		t.SetRenamer(m)
+	}
 	return c
 }
 

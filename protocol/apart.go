@@ -7,31 +7,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandem-mc/tandem/protocol/internal/alike"
 	"github.com/tandem-mc/tandem/protocol/internal/apart"
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
 // errNotApart is of searches that several processes cannot do together.
-var errNotApart = errors.New("only a breadth-first search that is not reduced and has no alike nodes is " +
-	"divided among processes: leave out Search, Reduce, Alike and Resume; tandem keeps the search")
+var errNotApart = errors.New("only a breadth-first search that is not reduced is divided among processes, " +
+	"and with up to 720 orders of alike nodes: leave out Search, Reduce and Resume, or alike nodes")
 
-// names are texts that are the same in all processes.
-type names struct {
-	machine *machine
-	table   *table.Table
-}
+// mostOrders is how many orders of alike nodes a search by several processes may have.
+const mostOrders = 720
 
-// Local is that of apart.Names.
-func (n names) Local(node int, l table.Local) (string, error) {
-	fields, err := n.machine.fields(n.table, node, l)
-	return fmt.Sprint(fields), err
-}
-
-// Message is that of apart.Names.
-func (n names) Message(m table.Message) (string, error) {
-	sent := n.table.Message(m)
-	return fmt.Sprint(sent.From, sent.To, n.machine.show(sent.Image)), nil
+// newTexts are texts that are the same in all processes. There are no orders if there are too many.
+func newTexts(m *machine, t *table.Table) *apart.Texts {
+	n := &apart.Texts{Table: t, Show: m.show, Renamer: likeness{m}}
+	n.Fields = func(node int, image []byte) (string, error) {
+		fields, err := m.fieldsOf(node, image)
+		return fmt.Sprint(fields), err
+	}
+	if c := (likeness{m}).alikeConfig(t); c != nil {
+		n.All = alike.Orders(c.Sets, len(m.model.Nodes), mostOrders)
+	}
+	return n
 }
 
 // shared is what the front tells all parts in the end, so that each returns the same.
@@ -46,9 +45,6 @@ type shared struct {
 func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	s := o.session
 	search := s.Next()
-	if o.Search != BreadthFirst || o.Reduce || len(m.exchanges) > 0 || o.Resume != "" {
-		return nil, errNotApart
-	}
 	limits := o
 	if !s.IsFront {
 		limits.States, limits.Time, limits.Output, limits.log, limits.Progress = 0, 0, nil, nil, nil
@@ -56,6 +52,10 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	b := newBounds(limits, start)
 	defer b.teller.Close()
 	c := newSearch(m, o, b)
+	n := newTexts(m, c.Table)
+	if o.Search != BreadthFirst || o.Reduce || c.Alike != nil && n.All == nil || o.Resume != "" {
+		return nil, errNotApart
+	}
 	// The one that leads has no states. A part also has what others send in memory.
 	if o.External != "" && !s.IsFront {
 		var err error
@@ -63,7 +63,8 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 			return nil, err
 		}
 	}
-	config := s.Config(c, names{m, c.Table}, search, (&keeper{machine: m}).description())
+	config := s.Config(c, n, search, (&keeper{machine: m}).description())
+	config.Explain = likeness{m}.explainAsymmetry
 	// Another front may have ended it.
 	told := shared{}
 	data, err := s.EndOf(search)
@@ -117,7 +118,7 @@ func leadApart(m *machine, c apart.Config, s *apart.Session, b *bounds) (*Result
 // others have met first.
 func alongDigests(m *machine, out *apart.Outcome) (*Violation, error) {
 	c := newConfig(m)
-	w, path := newWalker(m, c), apart.NewPath(apart.Config{Global: c, Names: names{m, c.Table}}, out)
+	w, path := newWalker(m, c), apart.NewPath(apart.Config{Global: c, Names: newTexts(m, c.Table)}, out)
 	var parts []string
 	pick := func(choices []choice) (int, error) {
 		return w.add(&parts, choices, func(x choice) bool {

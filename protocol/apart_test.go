@@ -2,10 +2,12 @@ package protocol
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -193,7 +195,7 @@ func (b *box) Start(part int, process uint64, saved []byte) error {
 	b.busy.Go(func() {
 		o := b.options
 		o.session = b.newSession(x)
-		o.session.Own, o.session.Process, o.session.Saved = part, process, saved
+		o.session.Own, o.session.Process, o.session.Saved, o.session.IsOther = part, process, saved, true
 		r, err := checkTimes(b.model, o, b.times)
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -450,5 +452,60 @@ func TestApartBound(t *testing.T) {
 		if err != nil || r.Verdict != Unknown || !strings.Contains(r.Reason, "more parts, on more workers") {
 			t.Errorf("%s: %v, error %v", function, r, err)
 		}
+	}
+}
+
+// TestApartAlike: several parts visit one state of each orbit, as one process does, and have its
+// counts, verdict and length of a run. Which names a state has depends on the process.
+func TestApartAlike(t *testing.T) {
+	if err := flag.Set("rapid.checks", strconv.Itoa(*protocols/4)); err != nil {
+		t.Fatal(err)
+	}
+	sent, violated, dir := 0, 0, t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		h := drawHerd(t)
+		m := h.model()
+		if _, _, ok := h.orbits(t, m, 1000); !ok {
+			return
+		}
+		from := rapid.IntRange(0, len(m.Properties)).Draw(t, "from")
+		m.Properties = m.Properties[from:rapid.IntRange(from, len(m.Properties)).Draw(t, "to")]
+		o := Options{Workers: 1}
+		want, err := Check(m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rapid.Bool().Draw(t, "external") {
+			o.External, o.onDisk = dir, drawSizes(t)
+		}
+		run := ""
+		for _, parts := range []int{1, rapid.IntRange(2, 4).Draw(t, "parts")} {
+			function := rapid.SampledFrom(functions).Draw(t, "function")
+			got, err := checkTogether(m, o, parts, function, chance{seed: rapid.Uint64().Draw(t, "seed"),
+				kills:       rapid.IntRange(0, 3).Draw(t, "kills"),
+				fronts:      rapid.IntRange(0, 1).Draw(t, "fronts"),
+				checkpoints: rapid.Bool().Draw(t, "checkpoints")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(got.Shares, " 0 states were sent") {
+				sent++
+			}
+			// Which local states there are depends on the names that were chosen.
+			got.Locals, got.Messages, got.Handlers = want.Locals, want.Messages, want.Handlers
+			compareApart(t, want, got)
+			if got.Violation == nil {
+				continue
+			}
+			violated++
+			if run != "" && run != got.Violation.Run {
+				t.Fatalf("%d parts show the run %s, and one shows %s", parts, got.Violation.Run, run)
+			}
+			run = got.Violation.Run
+		}
+	})
+	t.Logf("%d searches had states sent, %d met a violation", sent, violated)
+	if sent == 0 || violated == 0 {
+		t.Error("no search had states sent, or none met a violation")
 	}
 }

@@ -89,8 +89,13 @@ func (m *machine) chart(t *table.Table, first []table.Local, steps []system.Step
 
 // fields are all that a node keeps in a local state: of a Summarizer its summary, and then its
 // whole.
-func (m *machine) fields(t *table.Table, node int, l table.Local) (list []show.Field, err error) {
-	here, err := m.decode(node, t.State(node, l).Image)
+func (m *machine) fields(t *table.Table, node int, l table.Local) ([]show.Field, error) {
+	return m.fieldsOf(node, t.State(node, l).Image)
+}
+
+// fieldsOf is fields of the image of a local state.
+func (m *machine) fieldsOf(node int, image []byte) (list []show.Field, err error) {
+	here, err := m.decode(node, image)
 	if err != nil {
 		return nil, err
 	}

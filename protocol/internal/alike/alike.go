@@ -17,24 +17,18 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
-// Renamer replaces names of nodes in images. To has the new name of each. With isMask several names
-// become one, or one that no node has; such images are only compared.
-type Renamer interface {
-	// RenameState is for a local state of a node.
-	RenameState(node int, state []byte, to []int, isMask bool) ([]byte, error)
-	// RenameMessage is for the body of a message.
-	RenameMessage(body []byte, to []int, isMask bool) ([]byte, error)
-}
-
 // Config says which nodes are alike.
 type Config struct {
 	Table   *table.Table
-	Renamer Renamer
+	Renamer table.Renamer
 	// Sets are the alike nodes, each set in ascending order.
 	Sets [][]int
 	// Ordered: messages are in the order of their channels, which are numbered by sender and
 	// receiver. Else they are sorted.
 	Ordered bool
+	// Seed makes other signatures, so that other states are chosen. Tests have processes differ by
+	// it; they may differ anyway, by numbers and by the order in which they meet types.
+	Seed uint64
 }
 
 // State is a global state, but for what does not depend on names.

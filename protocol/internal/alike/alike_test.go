@@ -35,6 +35,7 @@ func TestOf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const nodes = 5
 		tab := table.New(nodes, false, lists{})
+		tab.SetRenamer(lists{})
 		c := Config{Table: tab, Renamer: lists{}, Ordered: rapid.Bool().Draw(t, "ordered")}
 		sets := [][][]int{{{0, 1, 2, 3, 4}}, {{1, 2, 3, 4}}, {{0, 2}, {1, 3, 4}}}
 		c.Sets = sets[rapid.IntRange(0, 2).Draw(t, "sets")]

@@ -82,13 +82,12 @@ func (k *Canonical) local(r *renaming, node int, l table.Local) (table.Local, er
 		return list[l] - 1, nil
 	}
 	// It may be a local state that no state had up to now.
-	state, err := k.Renamer.RenameState(node, k.reader.State(node, l).Image, r.to, false)
+	n, err := k.Table.RenameState(node, l, r.to)
 	if err != nil {
 		return 0, err
 	}
-	n, err := k.Table.Local(r.to[node], state)
 	r.locals[node] = set(list, int(l), n+1)
-	return n, err
+	return n, nil
 }
 
 // message renames a message.
@@ -96,12 +95,10 @@ func (k *Canonical) message(r *renaming, m table.Message) (table.Message, error)
 	if int(m) < len(r.messages) && r.messages[m] != 0 {
 		return r.messages[m] - 1, nil
 	}
-	sent := *k.reader.Message(m)
-	body, err := k.Renamer.RenameMessage(sent.Image, r.to, false)
+	n, err := k.Table.RenameMessage(m, r.to)
 	if err != nil {
 		return 0, err
 	}
-	n := k.Table.Number(table.Sent{From: r.to[sent.From], To: r.to[sent.To], Image: body})
 	r.messages = set(r.messages, int(m), n+1)
 	return n, nil
 }

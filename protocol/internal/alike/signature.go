@@ -109,7 +109,7 @@ func (k *Canonical) localSignatures(node int, l table.Local) ([]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[i] = hash(state, to[node])
+		list[i] = hash(k.Seed, state, to[node])
 	}
 	k.seen.locals[node] = set(k.seen.locals[node], int(l), list)
 	return list, nil
@@ -128,18 +128,18 @@ func (k *Canonical) messageSignatures(m table.Message) ([]uint64, error) {
 		if err != nil {
 			return nil, err
 		}
-		list[i] = hash(body, to[sent.From], to[sent.To])
+		list[i] = hash(k.Seed, body, to[sent.From], to[sent.To])
 	}
 	k.seen.messages = set(k.seen.messages, int(m), list)
 	return list, nil
 }
 
 // hash is the same in each run, so that runs do not depend on chance.
-func hash(data []byte, names ...int) uint64 {
+func hash(seed uint64, data []byte, names ...int) uint64 {
 	h := fnv.New64a()
 	for _, n := range names {
 		data = binary.AppendUvarint(data, uint64(n))
 	}
-	_, _ = h.Write(data)
+	_, _ = h.Write(binary.AppendUvarint(data, seed))
 	return h.Sum64()
 }

@@ -59,12 +59,16 @@ func TestChoose(t *testing.T) {
 // letters are names that are as short as can be.
 type letters struct{ asked int }
 
-func (l *letters) Local(node int, n table.Local) (string, error) {
+func (l *letters) Local(node int, n table.Local, _ []int) (string, error) {
 	l.asked++
 	return string(rune('a'+node)) + string(rune('0'+n)), nil
 }
 
-func (l *letters) Message(m table.Message) (string, error) { return string(rune('A' + m)), nil }
+func (l *letters) Message(m table.Message, _ []int) (string, error) {
+	return string(rune('A' + m)), nil
+}
+
+func (l *letters) Orders() [][]int { return nil }
 
 // drawState draws a state of three nodes.
 func drawState(t *rapid.T, y *system.System, name string) *system.State {
@@ -152,7 +156,11 @@ func compareStates(t *rapid.T, want, got *system.State) {
 func TestDigests(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		names := &letters{}
-		d := newDigests(names, &system.System{Nodes: 2, Ordered: ordered})
+		tab := table.New(2, ordered, nil)
+		for i := range 4 {
+			tab.Number(table.Sent{From: 0, To: 1, Image: []byte{byte(i)}})
+		}
+		d := newDigests(names, &system.System{Nodes: 2, Ordered: ordered, Table: tab})
 		seen := map[uint64]bool{}
 		states := 0
 		for bits := range 1 << 6 {

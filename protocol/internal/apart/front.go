@@ -153,7 +153,7 @@ const sample = 4000
 // not the best.
 func (f *front) chosen() (Partition, error) {
 	if !f.Partition.isOpen {
-		return f.Partition, nil
+		return f.Partition.closed(f.digests.orders), nil
 	}
 	h, err := global.NewShare(f.Global, global.ShareConfig{Digest: f.digests.state,
 		Owner: func(*system.State) (int, error) { return 0, nil }})
@@ -179,7 +179,7 @@ func (f *front) chosen() (Partition, error) {
 	}
 	changes, err := changesOf(h, f.Global.Nodes)
 	locals, _ := f.Global.Table.Numbers()
-	return f.Partition.choose(changes, locals, f.Parts), err
+	return f.Partition.choose(changes, locals, f.Parts).closed(f.digests.orders), err
 }
 
 // changesOf says how often each node has another local state than in the state before, among the

@@ -25,6 +25,9 @@ type received struct {
 
 // inbox has batches that were received until their level has ended. If states have files, so have
 // batches, as soon as there are many.
+//
+// Which batches count is known only when the next level begins: those of processes that were lost
+// on the way are there as well. So they cannot be read before, and wait as they came.
 type inbox struct {
 	// batches are those of each level and process, in their order.
 	batches map[origin][]received

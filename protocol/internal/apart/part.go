@@ -19,6 +19,8 @@ type Config struct {
 	Names  Names
 	// Model says which model it is, in all processes alike.
 	Model string
+	// Explain says of an error of the search what can be done; it may be nil.
+	Explain func(error) error
 	// Parts is how many there are, Partition what divides states among them.
 	Parts     int
 	Partition Partition
@@ -143,6 +145,9 @@ func Join(c Config, s *Session) (result []byte, err error) {
 
 // fail tells the front of an error. It ends the search, whatever the others do.
 func (p *part) fail(err error) error {
+	if p.Explain != nil {
+		err = p.Explain(err)
+	}
 	p.report = report{Part: p.own, Process: p.process, Level: p.level, Error: err.Error()}
 	return p.t.Send(Front, encode(kindReport, p.Search, p.report))
 }
@@ -339,6 +344,9 @@ func (p *part) tell(f *global.Found) (err error) {
 	r.Transitions, r.Reached, r.Bytes = tally.Transitions-p.told.Transitions, tally.Reached, tally.Bytes
 	r.Disk = tally.Disk
 	p.told = tally
+	if f != nil && f.Failure != "" && p.digests.orders != nil {
+		f.Failure = anyFailure
+	}
 	if f != nil {
 		r.Found = &found{IsLonger: f.IsLonger, Digest: f.Digest, Property: f.Property, Failure: f.Failure,
 			IsStep: f.IsStep}
@@ -352,6 +360,9 @@ func (p *part) tell(f *global.Found) (err error) {
 	return p.t.Send(Front, encode(kindReport, p.Search, r))
 }
 
+// anyFailure is what fails where nodes are alike: the text may name one of them.
+const anyFailure = "a step fails"
+
 // answer looks for the state before another one. They differ in the local state of one node, or of
 // none if a fault of the network is between them. So most states of the level are passed by, and
 // few are expanded once more. States of others that were met in the level are looked at, too: they
@@ -364,13 +375,7 @@ func (p *part) answer(data []byte) error {
 	reply := answer{Part: p.own, Level: a.Level}
 	mayLead := func(locals []table.Local) bool {
 		list, err := p.digests.localsOf(locals)
-		differ := 0
-		for i := range list {
-			if list[i] != a.Locals[i] {
-				differ++
-			}
-		}
-		return err == nil && differ <= 1
+		return err == nil && !p.digests.differ(list, a.Locals)
 	}
 	digest, locals, ok, err := p.share.Before(a.Level, a.Digest, mayLead)
 	if err == nil && ok {

@@ -45,23 +45,29 @@ func (p Partition) String() string {
 
 // owner is the part of a state.
 func (p Partition) owner(d *digests, s *system.State, parts int) (int, error) {
-	digest := uint64(0)
+	digest, err := uint64(0), error(nil)
 	if p.Nodes == 0 {
-		var err error
-		if digest, err = d.state(s); err != nil {
-			return 0, err
-		}
-	}
-	for rest := p.Nodes; rest != 0; rest &= rest - 1 {
-		node := bits.TrailingZeros64(rest)
-		n, err := d.local(node, s.Locals[node])
-		if err != nil {
-			return 0, err
-		}
-		digest += n
+		digest, err = d.state(s)
+	} else {
+		digest, err = d.leastOf(func(n *named) (uint64, error) { return d.nodes(n, s, p.Nodes) })
 	}
 	high, _ := bits.Mul64(mix(digest), uint64(parts))
-	return int(high), nil
+	return int(high), err
+}
+
+// closed is the function that looks at all nodes of which an alike one is looked at. Another name
+// of a node does not change then what is seen. Were it to look at one of them only, a state would
+// belong to several parts, by the names that each process has chosen.
+func (p Partition) closed(orders [][]int) Partition {
+	for _, to := range orders {
+		for node, name := range to {
+			// All orders are there, so none has to be gone through twice.
+			if p.Nodes>>node&1 != 0 {
+				p.Nodes |= 1 << name
+			}
+		}
+	}
+	return p
 }
 
 // spare is how many combinations there are to be for each part, so that parts are about as large.

@@ -21,7 +21,8 @@ func NewPath(c Config, o *Outcome) *Path {
 // the violation does. Failure is what fails in the step to the state; empty if nothing does.
 func (p *Path) IsNext(packed []byte, failure string) bool {
 	if p.at == len(p.outcome.Digests) || failure != "" {
-		return p.at == len(p.outcome.Digests) && failure == p.outcome.Failure
+		isSame := failure == p.outcome.Failure || failure != "" && p.outcome.Failure == anyFailure
+		return p.at == len(p.outcome.Digests) && isSame
 	}
 	p.y.Unpack(&p.state, packed)
 	digest, err := p.digests.state(&p.state)

@@ -78,6 +78,8 @@ type Session struct {
 	Always bool
 	// Batch is how many bytes of states are sent together; 0: as many as fit a message.
 	Batch int
+	// IsOther has this process choose other names of alike nodes than others, for tests.
+	IsOther bool
 
 	mu       sync.Mutex
 	searches int
@@ -96,6 +98,9 @@ func (s *Session) Next() (search int) {
 
 // Config is that of a search of a model.
 func (s *Session) Config(c global.Config, n Names, search int, model string) Config {
+	if s.IsOther && c.Alike != nil {
+		c.Alike.Seed = s.Process
+	}
 	return Config{Global: c, Names: n, Parts: s.Parts, Partition: s.Partition, Search: search,
 		Batch: s.Batch, Every: s.Every, Always: s.Always, Model: model}
 }

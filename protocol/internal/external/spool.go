@@ -5,7 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// Spool has pieces of bytes in a file until they are read again.
+// Spool has pieces of bytes in a file until they are read again. Unlike records in blocks, pieces
+// are read in any order. Each has a checksum of its own.
 type Spool struct{ file *File }
 
 // Piece is where one is.

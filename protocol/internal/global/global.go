@@ -107,8 +107,7 @@ var ErrFull = errors.New("memory has no room for the states")
 // isMended says whether a search goes on after an error.
 func isMended(err error) bool { return isNarrow(err) || errors.Is(err, ErrFull) }
 
-// isFull says whether the states take more memory than they may. One state is expanded whatever it
-// takes.
+// isFull says whether the states take too much memory. One is expanded whatever it takes.
 func (s *search) isFull() bool {
 	if s.Disk == nil || s.isSingle {
 		return false

@@ -225,8 +225,7 @@ func (h *Share) ExpandOnly() (found *Found, reason string, err error) {
 	return h.found, "", cmp.Or(h.err, err)
 }
 
-// Hand takes a state that is another one's. States that were reached from the same one have the
-// same number of that.
+// Hand takes a state that is another one's. Number is that of the state before.
 type Hand func(to int, number uint64, before, state *system.State, node uint8) error
 
 // expandAll expands all states of the level.

@@ -7,8 +7,7 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
 
-// A share may have a chunk of a level here, and the rest elsewhere. Receive loads it after Reset,
-// Begin and ExpandOnly expand it, and Reached tells what it reaches. What was counted stays.
+// A share may have a chunk of a level here. Receive loads it, ExpandOnly and Reached follow.
 
 // Reset forgets all states, and keeps the memory; it gives that back if it is to begin anew.
 func (h *Share) Reset(anew bool) {
@@ -44,8 +43,8 @@ func (h *Share) Reached(visit func(to int, number uint64, state *system.State, n
 	})
 }
 
-// Each visits all states up to those of the present level, with their levels, the one that each was
-// reached from, which is nil if that is not here, and the node that has led there, as in Reached.
+// Each visits all states up to those of the present level: with the level of each, the state before
+// it, which is nil if that is not here, and the node that has led there, as in Reached.
 func (h *Share) Each(visit func(level int, before, state *system.State, node uint8) error) error {
 	from := uint64(0)
 	for level, end := range append(h.search.before[:len(h.search.before):len(h.search.before)], h.levelEnd) {
@@ -64,6 +63,9 @@ func (h *Share) Each(visit func(level int, before, state *system.State, node uin
 	}
 	return nil
 }
+
+// Chosen is the state that is visited for one, until the next call: alike nodes have other names.
+func (h *Share) Chosen(s *system.State) (*system.State, error) { return h.w.alike.choose(s) }
 
 // Leads says whether a step leads from a state to one with a digest.
 func (h *Share) Leads(state *system.State, target uint64) (bool, error) {

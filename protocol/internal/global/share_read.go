@@ -28,8 +28,7 @@ type shareReader struct {
 // AppendHead has written, states what all calls of WriteStates have, one after the other.
 func ReadShare(c Config, s ShareConfig, head []byte, states *bufio.Reader) (*Share, error) {
 	var fields [6]uint64
-	// Their order is that of AppendHead: the bits of a counter, what was counted, what was reached,
-	// how many states there are, and how many levels.
+	// Their order is that of AppendHead.
 	for i := range fields {
 		n, size := binary.Uvarint(head)
 		if size <= 0 {
@@ -163,8 +162,7 @@ func (r *shareReader) bytes(end int) error {
 	return nil
 }
 
-// words reads vectors, up to a number. Vectors of another shape are changed without taking them
-// apart: what is known has room in the form of now.
+// words reads vectors, up to a number. Those of another shape are changed, and not taken apart.
 func (r *shareReader) words(end, width int, shape *vector.Shape) error {
 	var last space.Widest
 	var state system.State
@@ -247,6 +245,9 @@ func (r *shareReader) putWords(list []visited, form ofWords, shape *vector.Shape
 // put puts a state into the form. The states at the start are there, and no others.
 func (r *shareReader) put(state *system.State) error {
 	parent, node, err := r.origin(r.done)
+	if err == nil {
+		state, err = r.Chosen(state) // whoever wrote it may have chosen another one
+	}
 	if err != nil {
 		return err
 	}

@@ -208,14 +208,15 @@ func (x *runReader) run(levels int) (isOver bool, err error) {
 		return false, err
 	}
 	for x.last = x.last[:0]; count > 0; count-- {
-		if err := x.state(); err != nil {
+		key, err := x.readState()
+		if err != nil {
 			return false, err
 		}
 		if kind == runOthers {
-			err = x.met.Sorter.Add(x.last, 0)
+			err = x.met.Sorter.Add(key, 0)
 		} else {
 			x.own++
-			err = errors.Join(x.writer.Append(x.last, 0), x.fresh.Sorter.Add(x.last, 0))
+			err = errors.Join(x.writer.Append(key, 0), x.fresh.Sorter.Add(key, 0))
 		}
 		if err != nil {
 			return false, err
@@ -227,21 +228,30 @@ func (x *runReader) run(levels int) (isOver bool, err error) {
 // maxPacked bounds the bytes of a state.
 const maxPacked = 1 << 20
 
-// state reads a state.
-func (x *runReader) state() error {
+// readState reads a state. Whoever has written it may have chosen other names of alike nodes.
+func (x *runReader) readState() ([]byte, error) {
 	shared, err := binary.ReadUvarint(x.in)
 	size, fault := binary.ReadUvarint(x.in)
 	if err := errors.Join(err, fault); err != nil || shared > uint64(len(x.last)) || size > maxPacked {
-		return keptError(err)
+		return nil, keptError(err)
 	}
 	x.last = slices.Grow(x.last[:shared], int(size))[:shared+size]
 	if _, err := io.ReadFull(x.in, x.last[shared:]); err != nil {
-		return keptError(err)
+		return nil, keptError(err)
 	}
 	if !x.system().IsState(x.numbers, x.last) {
-		return global.ErrKept
+		return nil, global.ErrKept
 	}
-	return nil
+	if x.Global.Alike == nil {
+		return x.last, nil
+	}
+	x.system().Unpack(&x.state, x.last)
+	chosen, err := x.memory.Chosen(&x.state)
+	if err != nil {
+		return nil, err
+	}
+	x.packed = x.system().Pack(x.packed[:0], chosen)
+	return x.packed, nil
 }
 
 // keptError is the error of what cannot be read, unless it could not be fetched.

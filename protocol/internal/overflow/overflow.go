@@ -139,6 +139,11 @@ func (s *Share) Expand(hand global.Hand) (found *global.Found, reason string, er
 
 // Receive adds an own state that another one has reached, as global.Share does.
 func (s *Share) Receive(before *system.State, isSame bool, state *system.State, node uint8) error {
+	// Whoever has sent it has chosen another one, perhaps.
+	state, err := s.memory.Chosen(state)
+	if err != nil {
+		return err
+	}
 	if s.files != nil {
 		return s.files.receive(before, isSame, state, node)
 	}

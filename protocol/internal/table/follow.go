@@ -66,8 +66,11 @@ const maxNumber = 1 << 31
 
 // record reads an entry.
 func (f *Follower) record(r *keptReader, isKnown bool) error {
-	k := key{kind: Kind(r.number(int(Gather) + 1)), node: r.number(len(f.locals))}
+	k := key{kind: Kind(r.number(int(kinds))), node: r.number(len(f.locals))}
 	k.local, k.event = Local(r.number(maxNumber)), uint32(r.number(maxNumber))
+	if k.kind >= RenamedState {
+		return f.renaming(r, k, isKnown)
+	}
 	set := r.numbers(maxNumber)
 	var entry *Entry
 	if !isKnown && !r.isWrong {
@@ -136,17 +139,13 @@ func (f *Follower) outcome(node int, e *Entry, i int, next Local, sent []Message
 	if len(sent) != len(e.sent[i]) {
 		return ErrOther
 	}
-	if known, ok := f.Local(node, next); ok && known != e.Outcomes[i].Next {
-		return ErrOther
+	if err := f.knowLocal(node, next, e.Outcomes[i].Next); err != nil {
+		return err
 	}
-	f.locals[node] = grown(f.locals[node], int(next))
-	f.locals[node][next] = e.Outcomes[i].Next + 1
 	for j, m := range sent {
-		if known, ok := f.Message(m); ok && known != e.sent[i][j] {
-			return ErrOther
+		if err := f.knowMessage(m, e.sent[i][j]); err != nil {
+			return err
 		}
-		f.messages = grown(f.messages, int(m))
-		f.messages[m] = e.sent[i][j] + 1
 	}
 	return nil
 }

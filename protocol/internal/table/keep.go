@@ -109,10 +109,13 @@ func (t *Table) Read(data []byte) error {
 // readRecord reads an entry, and runs its handler. Effects come in the order of the choices, as
 // they did when the entry was made. Those that are equal to an earlier one were left out then.
 func (t *Table) readRecord(r *keptReader, isThere []bool) error {
-	kind := Kind(r.number(int(Gather) + 1))
+	kind := Kind(r.number(int(kinds)))
 	k := key{kind: kind, node: r.number(len(t.locals))}
 	k.local = Local(r.number(max(1, len(t.locals[k.node]))))
 	k.event = uint32(r.number(1 << 31))
+	if kind >= RenamedState {
+		return t.readRenaming(r, k, isThere)
+	}
 	set := r.messages(isThere)
 	if kind == Deliver && (int(k.event) >= len(isThere) || !isThere[k.event]) {
 		r.isWrong = true
@@ -194,32 +197,80 @@ func (t *Table) isKnown(r *record, effect *Effect) bool {
 	return r.entry.has(t.outcome(effect, next, sent))
 }
 
-// put gives what an effect has made its numbers. A number stands for one thing, and a thing has
-// one number; anything else is of handlers that do other things than before.
+// put gives what an effect has made its numbers.
 func (t *Table) put(r *record, effect *Effect, next Local, sent []Message, isThere []bool) error {
-	node := r.call.node
-	if known, ok := t.byImage[node][string(effect.State)]; ok && known != next ||
-		!ok && t.locals[node][next] != nil || len(sent) != len(effect.Sent) {
+	if len(sent) != len(effect.Sent) {
 		return ErrOther
 	}
-	if t.locals[node][next] == nil {
-		description, err := t.handlers.Describe(node, effect.State)
-		if err != nil {
-			return err
-		}
-		t.locals[node][next] = &LocalState{node, effect.State, description}
-		t.byImage[node][string(effect.State)] = next
+	if err := t.putLocal(r.call.node, effect.State, next); err != nil {
+		return err
 	}
 	for i, m := range sent {
-		name := nameOf(effect.Sent[i])
-		if known, ok := t.numbers[name]; ok && known != m || !ok && isThere[m] {
-			return ErrOther
+		if err := t.putMessage(effect.Sent[i], m, isThere); err != nil {
+			return err
 		}
-		t.messages[m], t.numbers[name], isThere[m] = effect.Sent[i], m, true
 	}
 	r.entry.Outcomes = append(r.entry.Outcomes, t.outcome(effect, next, sent))
 	r.entry.sent = append(r.entry.sent, sent)
 	return nil
+}
+
+// putLocal gives a local state its number. A number stands for one thing, and a thing has one
+// number; anything else is of handlers that do other things than before.
+func (t *Table) putLocal(node int, image []byte, l Local) error {
+	if known, ok := t.byImage[node][string(image)]; ok && known != l || !ok && t.locals[node][l] != nil {
+		return ErrOther
+	}
+	if t.locals[node][l] != nil {
+		return nil
+	}
+	description, err := t.handlers.Describe(node, image)
+	if err != nil {
+		return err
+	}
+	t.locals[node][l] = &LocalState{node, image, description}
+	t.byImage[node][string(image)] = l
+	return nil
+}
+
+// putMessage gives a message its number.
+func (t *Table) putMessage(sent Sent, m Message, isThere []bool) error {
+	name := nameOf(sent)
+	if known, ok := t.numbers[name]; ok && known != m || !ok && isThere[m] {
+		return ErrOther
+	}
+	t.messages[m], t.numbers[name], isThere[m] = sent, m, true
+	return nil
+}
+
+// readRenaming reads such an entry of a table that was written, and renames.
+func (t *Table) readRenaming(r *keptReader, k key, isThere []bool) error {
+	x := r.renaming(k, len(t.locals))
+	if r.isWrong || t.renamer == nil {
+		return ErrKept
+	}
+	if k.kind == RenamedMessage {
+		if int(k.event) >= len(isThere) || !isThere[k.event] || int(x.sent[0]) >= len(isThere) {
+			return ErrKept
+		}
+		sent, err := t.renameSent(t.messages[k.event], x.to)
+		if err == nil {
+			err = t.putMessage(sent, x.sent[0], isThere)
+		}
+		t.renamed(k, x.to, Outcome{}, x.sent)
+		return err
+	}
+	// The node that has the new name has the new local state.
+	node := x.to[k.node]
+	if t.locals[k.node][k.local] == nil || int(x.next) >= len(t.locals[node]) {
+		return ErrKept
+	}
+	image, err := t.renamer.RenameState(k.node, t.locals[k.node][k.local].Image, x.to, false)
+	if err == nil {
+		err = t.putLocal(node, image, x.next)
+	}
+	t.renamed(k, x.to, Outcome{Next: x.next}, nil)
+	return err
 }
 
 // remember keeps an entry, where look-ups find it and in its order. The caller has the lock, or is

@@ -21,8 +21,7 @@ type (
 // Kind is what an event is.
 type Kind uint8
 
-// The kinds of events. All but the last three are own events of a local state: they need no
-// message.
+// The kinds of events. All but the last five are own events of a local state: they need no message.
 const (
 	Timeout Kind = iota // a timer fires
 	Act                 // the application calls
@@ -31,6 +30,10 @@ const (
 	Start   // before everything else
 	Deliver // of one message
 	Gather  // delivery of a set of messages to a quorum transition
+	// These are no events: something was renamed.
+	RenamedState
+	RenamedMessage
+	kinds
 )
 
 // Call is one event for a handler to run.
@@ -119,6 +122,7 @@ type LocalState struct {
 type Table struct {
 	handlers Handlers
 	ordered  bool // what a handler sends stays in its order
+	renamer  Renamer
 
 	mu       sync.Mutex
 	locals   [][]*LocalState // by node
@@ -390,4 +394,60 @@ func (t *Table) Sizes() (locals, messages, handlers int) {
 		}
 	}
 	return locals, len(t.messages), handlers
+}
+
+// SetRenamer is called before anything is renamed.
+func (t *Table) SetRenamer(r Renamer) { t.renamer = r }
+
+// RenameState numbers what a local state becomes if nodes have other names.
+func (t *Table) RenameState(node int, l Local, to []int) (Local, error) {
+	image, err := t.renamer.RenameState(node, t.State(node, l).Image, to, false)
+	if err != nil {
+		return 0, err
+	}
+	// Most of what is renamed is known: some run comes to it by itself.
+	t.mu.Lock()
+	n, isKnown := t.byImage[to[node]][string(image)]
+	t.mu.Unlock()
+	if isKnown {
+		return n, nil
+	}
+	if n, err = t.Local(to[node], image); err == nil {
+		t.renamed(key{node: node, local: l, kind: RenamedState}, to, Outcome{Next: n}, nil)
+	}
+	return n, err
+}
+
+// RenameMessage numbers what a message becomes if nodes have other names.
+func (t *Table) RenameMessage(m Message, to []int) (Message, error) {
+	sent, err := t.renameSent(t.Message(m), to)
+	if err != nil {
+		return 0, err
+	}
+	t.mu.Lock()
+	n, isKnown := t.numbers[nameOf(sent)]
+	t.mu.Unlock()
+	if isKnown {
+		return n, nil
+	}
+	n = t.Number(sent)
+	t.renamed(key{kind: RenamedMessage, event: uint32(m)}, to, Outcome{}, []Message{n})
+	return n, nil
+}
+
+// renameSent is a message with other names.
+func (t *Table) renameSent(sent Sent, to []int) (Sent, error) {
+	body, err := t.renamer.RenameMessage(sent.Image, to, false)
+	return Sent{From: to[sent.From], To: to[sent.To], Image: body}, err
+}
+
+// renamed notes what was new. The names stand where other entries have a set of messages.
+func (t *Table) renamed(k key, to []int, o Outcome, sent []Message) {
+	r := record{call: k, entry: &Entry{Outcomes: []Outcome{o}, sent: [][]Message{sent}}}
+	for _, n := range to {
+		r.set = append(r.set, Message(n))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.records = append(t.records, r)
 }

@@ -1,0 +1,34 @@
+package alike
+
+import "slices"
+
+// Orders are all permutations that exchange nodes of each set, as the new name of each node. The
+// first one changes nothing. It is nil if there are more than some.
+//
+// A set of n nodes has n! orders, and several sets have the product. A search by one process needs
+// no list of them: Canonical tries those that are left when nodes were told apart. The list is for
+// what has to be the same in processes that choose differently.
+func Orders(sets [][]int, nodes, most int) (all [][]int) {
+	first := make([]int, nodes)
+	for i := range first {
+		first[i] = i
+	}
+	all = [][]int{first}
+	for _, set := range sets {
+		// Each order so far is combined with each node that may stand at the next place.
+		for i := range set {
+			var more [][]int
+			for _, to := range all {
+				for j := i; j < len(set); j++ {
+					other := slices.Clone(to)
+					other[set[i]], other[set[j]] = to[set[j]], to[set[i]]
+					more = append(more, other)
+				}
+			}
+			if all = more; len(all) > most {
+				return nil
+			}
+		}
+	}
+	return all
+}

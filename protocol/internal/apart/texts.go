@@ -1,0 +1,50 @@
+package apart
+
+import (
+	"fmt"
+
+	"github.com/tandem-mc/tandem/protocol/internal/table"
+)
+
+// Texts are Names by what people are shown of local states and messages. Images would not do: they
+// have numbers of types, in the order in which a process has met these. A text has names of types
+// and values of fields, and no addresses.
+//
+// Of a node with very many fields a text does not show all. So two local states may have the same
+// text, and then belong to the same part. They stay two, since nothing rests on texts but whose a
+// state is, and which of several runs is shown.
+type Texts struct {
+	Table *table.Table
+	// Fields shows the image of a local state, Show that of a value.
+	Fields func(node int, image []byte) (string, error)
+	Show   func(image []byte) string
+	// Renamer is needed if nodes are alike. All are the orders of these.
+	Renamer table.Renamer
+	All     [][]int
+}
+
+// Local is that of Names. The node is the one that has the local state under the new names.
+func (t *Texts) Local(node int, l table.Local, to []int) (string, error) {
+	image := t.Table.State(node, l).Image
+	if to == nil {
+		return t.Fields(node, image)
+	}
+	image, err := t.Renamer.RenameState(node, image, to, false)
+	if err != nil {
+		return "", err
+	}
+	return t.Fields(to[node], image)
+}
+
+// Message is that of Names.
+func (t *Texts) Message(m table.Message, to []int) (text string, err error) {
+	sent := t.Table.Message(m)
+	if to != nil {
+		sent.From, sent.To = to[sent.From], to[sent.To]
+		sent.Image, err = t.Renamer.RenameMessage(sent.Image, to, false)
+	}
+	return fmt.Sprint(sent.From, sent.To, t.Show(sent.Image)), err
+}
+
+// Orders is that of Names.
+func (t *Texts) Orders() [][]int { return t.All }
