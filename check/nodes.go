@@ -337,7 +337,7 @@ func (r *NodesResult) add(v *nodes.Violation) {
 	one := report.Violation{Outcome: v.Outcome.String()}
 	if shown := v.Counterexample; shown != nil {
 		shown.Run = r.Run
-		shown.Run.Package = "node " + v.Node + " of " + r.Run.Package
+		shown.Run.Package = "node " + v.Node + " of the " + r.Run.Together()
 		one = shown.Summary
 		one.Counterexample = shown
 	}

@@ -1,6 +1,9 @@
 package report
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Node is one of several programs that were checked together.
 type Node struct {
@@ -8,6 +11,16 @@ type Node struct {
 	Package string // as the configuration names it
 	Args    []string
 	Listen  string // the address at which others reach it; empty: nowhere
+}
+
+// Together is what was checked, of several programs: the nodes, each with its package. It is not
+// made printable yet.
+func (r Run) Together() string {
+	var nodes []string
+	for _, n := range r.Nodes {
+		nodes = append(nodes, n.Name+" ("+n.Package+")")
+	}
+	return "nodes " + strings.Join(nodes, ", ")
 }
 
 // NodeStep is something that a node does and others can notice, or that it takes from others.

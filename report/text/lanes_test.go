@@ -32,13 +32,13 @@ func TestLanes(t *testing.T) {
 func TestSeveralOfNodes(t *testing.T) {
 	var b strings.Builder
 	run := report.Run{Package: "./x", Verdict: report.Violated,
-		Nodes: []report.Node{{Name: "a"}, {Name: "b"}}}
+		Nodes: []report.Node{{Name: "a", Package: "./x"}, {Name: "b", Package: "./y"}}}
 	list := []report.Violation{{Node: "a", Outcome: "panic", Message: "no", File: "x.1.counterexample"},
 		{Node: "b", Outcome: "deadlock", File: "x.2.counterexample"}}
 	if err := WriteNodes(&b, run, list, report.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"VIOLATED: node a: panic: no, and 1 other\n  ./x\n",
+	for _, want := range []string{"VIOLATED: node a: panic: no, and 1 other\n  nodes a (./x), b (./y)\n",
 		"2 distinct violations", "   1  node a: panic: no", "   2  node b: deadlock",
 		"tandem replay x.2.counterexample"} {
 		if !strings.Contains(b.String(), want) {

@@ -32,7 +32,7 @@ func WriteNodes(w io.Writer, run report.Run, violations []report.Violation,
 		headline += ", and " + textutil.CountOf(n, "other")
 	}
 	p.Line(printer.OfVerdict[run.Verdict], words.Fit(headline, printer.Width))
-	p.Print("  " + words.Printable(run.Package))
+	p.Print("  " + words.Printable(run.Together()))
 	for _, line := range run.Details {
 		p.Print("  " + words.Printable(line))
 	}

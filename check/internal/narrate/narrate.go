@@ -27,6 +27,26 @@ func Counterexample(
 	return n.narrate()
 }
 
+// Node is Counterexample of one of several programs that are checked together. What it was sent is
+// told elsewhere, with what the others did.
+func Node(p *sut.Program, log *sut.Log, preempting []bool) *report.Counterexample {
+	c := Counterexample(p, log, nil, preempting)
+	for i := range c.Goroutines {
+		if g := &c.Goroutines[i]; g.Function == timeOfPeers {
+			g.Function = "the clock of all nodes"
+		}
+	}
+	for i := range c.Steps {
+		if s := &c.Steps[i]; s.Operation == sut.TimePasses.String() {
+			s.Operation = "other nodes go on, or the clock advances"
+		}
+	}
+	return c
+}
+
+// timeOfPeers is what those steps are called that let time pass for the peers.
+const timeOfPeers = "the time of the peers"
+
 // narrator turns a log into the words of a counterexample. It is used for one log, by one
 // goroutine.
 type narrator struct {
@@ -198,7 +218,7 @@ func (n *narrator) spawn(parent int, e *sut.Event) {
 	}
 	if e.Subject == sut.PeerTimeSource {
 		n.goroutine(e.Subject, "time", sut.Event{})
-		n.result.Goroutines[len(n.result.Goroutines)-1].Function = "the time of the peers"
+		n.result.Goroutines[len(n.result.Goroutines)-1].Function = timeOfPeers
 		return
 	}
 	if e.Subject == sut.PeerTimerSource {

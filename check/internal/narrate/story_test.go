@@ -190,6 +190,16 @@ func TestStories(t *testing.T) {
 	}
 }
 
+// TestNode: where others are nodes, nothing is said of peers.
+func TestNode(t *testing.T) {
+	s := &story{}
+	s.spawn(sut.PeerTimeSource)
+	s.event(sut.Event{Kind: sut.Stepped, Subject: sut.PeerTimeSource, Operation: sut.TimePasses})
+	s.log.Outcome = sut.Deadlock
+	s.waits(mainID, sut.PollWait, 0x80, false)
+	golden.Equal(t, "node.txt", tellAll(Node(&sut.Program{}, &s.log, nil)))
+}
+
 // tellAll writes a counterexample out, whatever there is.
 func tellAll(c *report.Counterexample) string {
 	var b strings.Builder

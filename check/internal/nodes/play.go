@@ -215,6 +215,6 @@ func (p *player) show(race *sut.MemoryAccess) (*report.Counterexample, string, e
 	if narrate.FirstDifference(events, log.Events) >= 0 {
 		preempting = nil
 	}
-	return narrate.Counterexample(program, log, nil, preempting),
+	return narrate.Node(program, log, preempting),
 		p.net.Names[p.judged] + "\n" + narrate.SignatureOf(program, log).Key, nil
 }
