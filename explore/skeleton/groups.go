@@ -31,6 +31,9 @@ type grouping struct {
 	list     []*outside           // in the order in which they were found
 	having   map[string][]*inside // by the keys of the events and components that they have
 	composed []*composed
+	// cannot are those items of components that were found to be impossible, by the localKey of what
+	// the component does.
+	cannot map[string]map[string]bool
 }
 
 // outside is what all groups do to each other in an execution.
@@ -62,7 +65,7 @@ type composed struct {
 func NewGrouped(components int, groups Groups) *System {
 	s := New(components)
 	s.grouping = &grouping{Groups: groups, groups: slices.Max(groups.Of) + 1,
-		outsides: map[string]*outside{}, having: map[string][]*inside{}}
+		outsides: map[string]*outside{}, having: map[string][]*inside{}, cannot: map[string]map[string]bool{}}
 	return s
 }
 
@@ -257,12 +260,43 @@ func (s *System) composeGrouped(in *inside, b *Branch) {
 // and says whether it does.
 func (s *System) completeGrouped(prefix Global, b *Branch) bool {
 	item := completion(prefix)
-	if s.asked[item.Key] || s.grouping.isKnown(prefix, b) {
+	if s.asked[item.Key] || s.grouping.isKnown(prefix, b) ||
+		s.grouping.isImpossible(prefix, s.grouping.Of[b.Component]) {
 		return false
 	}
 	item.branch = b
 	s.ask(item)
 	return true
+}
+
+// A component takes no notice of what other groups do inside. So what it cannot do with one inside
+// of theirs, it cannot do with any.
+
+// cannotGrouped notes that a component cannot do what it does in a prefix.
+func (s *System) cannotGrouped(prefix Global, component int) {
+	local := localKey(component, prefix[component])
+	if s.grouping.cannot[local] == nil {
+		s.grouping.cannot[local] = map[string]bool{}
+	}
+	s.grouping.cannot[local][exploreKey(component, prefix[component], prefix.Arrivals(component))] = true
+	s.open = slices.DeleteFunc(s.open, func(item Item) bool {
+		return item.branch != nil && s.grouping.isImpossible(item.Prefix, s.grouping.Of[component])
+	})
+}
+
+// isImpossible says whether it is known of a component of a group that it cannot do what it does in
+// a prefix.
+func (g *grouping) isImpossible(prefix Global, group int) bool {
+	for c := range prefix {
+		if g.Of[c] != group {
+			continue
+		}
+		if items := g.cannot[localKey(c, prefix[c])]; items != nil &&
+			items[exploreKey(c, prefix[c], prefix.Arrivals(c))] {
+			return true
+		}
+	}
+	return false
 }
 
 // An inside and a branch also go with all other insides that the other groups have with the same
@@ -291,6 +325,9 @@ func (s *System) complement() {
 func (s *System) missing(c *composed) bool {
 	g := s.grouping
 	prefix, _ := c.skeleton.substitute(*c.branch)
+	if g.isImpossible(prefix, c.group) {
+		return false
+	}
 	var outsides []*outside // with which the group goes on
 	for _, in := range g.branched(prefix, c.branch) {
 		if !slices.Contains(outsides, in.outside) {
@@ -377,108 +414,4 @@ func both(a, b []bool) []bool {
 		c[i] = c[i] && b[i]
 	}
 	return c
-}
-
-// Results
-
-// tracesOf is how many executions a group has with an inside.
-func (s *System) tracesOf(in *inside) float64 {
-	product := 1.0
-	for c, key := range in.items {
-		if s.grouping.Of[c] == in.group {
-			product *= float64(s.explored[key].Traces)
-		}
-	}
-	return product
-}
-
-// skeletonsGrouped lists each inside of each outside, with insides of the other groups that
-// executions have, if there are any. The first one of an outside stands for all.
-func (s *System) skeletonsGrouped() (list []Skeleton) {
-	g := s.grouping
-	for _, o := range g.list {
-		product := 1.0
-		var first []*inside
-		for _, insides := range o.insides {
-			sum, at := 0.0, 0
-			for i, in := range insides {
-				traces := s.tracesOf(in)
-				if sum == 0 && traces > 0 {
-					at = i
-				}
-				sum += traces
-			}
-			product *= sum
-			first = append(first, insides[at])
-		}
-		one := s.skeletonOf(first)
-		one.Traces = product
-		list = append(list, one)
-		for group, insides := range o.insides {
-			for _, in := range insides {
-				if in == first[group] {
-					continue
-				}
-				other := slices.Clone(first)
-				other[group] = in
-				inner := s.skeletonOf(other)
-				inner.Inner = true
-				list = append(list, inner)
-			}
-		}
-	}
-	return list
-}
-
-// skeletonOf puts insides of one outside together, one of each group.
-func (s *System) skeletonOf(insides []*inside) (one Skeleton) {
-	for c, group := range s.grouping.Of {
-		in := insides[group]
-		one.Global = append(one.Global, in.skeleton[c])
-		one.Items = append(one.Items, in.items[c])
-		one.Components = append(one.Components, s.explored[in.items[c]])
-	}
-	return one
-}
-
-// outcomesGrouped is Outcomes of a system with groups.
-func (s *System) outcomesGrouped(yield func([]string) bool) {
-	seen := map[string]bool{}
-	for _, o := range s.grouping.list {
-		// How each group ends, with places for all components.
-		ends := [][]string{make([]string, s.components)}
-		for group, insides := range o.insides {
-			var next [][]string
-			for _, in := range insides {
-				ways := ends
-				for c, key := range in.items {
-					if s.grouping.Of[c] == group {
-						ways = endsWith(ways, c, s.explored[key].Outcomes)
-					}
-				}
-				next = append(next, ways...)
-			}
-			ends = next
-		}
-		for _, vector := range ends {
-			if key := keyOf(vector...); !seen[key] {
-				seen[key] = true
-				if !yield(vector) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// endsWith has a component end in each way.
-func endsWith(vectors [][]string, component int, outcomes []string) (list [][]string) {
-	for _, vector := range vectors {
-		for _, o := range outcomes {
-			next := slices.Clone(vector)
-			next[component] = o
-			list = append(list, next)
-		}
-	}
-	return list
 }

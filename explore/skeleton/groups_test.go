@@ -182,3 +182,33 @@ func TestGroupsGrow(t *testing.T) {
 			d.Counts().GlobalTraces, completions(d), completions(alone))
 	}
 }
+
+// TestCannot: what a component cannot do is tried with each inside of its own group, and not again
+// with all that the other groups do inside.
+func TestCannot(t *testing.T) {
+	s, g := pairs(3, 1)
+	d, tried := NewGrouped(len(s.machines), g), 0
+	r := rand.New(rand.NewPCG(1, 1))
+	never := Event{Name: Name{1, "never", 1}, Label: text("never"), To: 3}
+	for work := d.Work(); len(work) > 0; work = d.Work() {
+		item := work[0]
+		switch {
+		case item.Component != Completion:
+			e := s.exploreLocal(item)
+			if item.Component == never.Component {
+				e.Branches = append(e.Branches, Branch{Component: never.Component, Event: &never},
+					Branch{Component: never.Component, Before: item.Local.Events, Event: &never})
+			}
+			d.Explored(item.Key, e)
+		case item.Prefix.find(never.Name) != nil:
+			tried++
+			d.Cannot(item.Key, never.Component)
+		default:
+			d.Completed(item.Key, s.complete(item.Prefix, r))
+		}
+	}
+	// There are two orders inside of each pair.
+	if c := d.Counts(); c.GlobalTraces != 8 || tried == 0 || tried > 3 {
+		t.Errorf("%+v, and %d impossible executions were tried", c, tried)
+	}
+}

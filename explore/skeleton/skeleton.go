@@ -155,6 +155,21 @@ func (s *System) Impossible(key string) {
 	}
 }
 
+// Cannot is Impossible, and says which component cannot do what it does in the prefix, with what
+// arrives there. It need not be asked again together with what other groups do.
+func (s *System) Cannot(key string, component int) {
+	i := slices.IndexFunc(s.open, func(item Item) bool { return item.Key == key })
+	if i < 0 {
+		return
+	}
+	prefix := s.open[i].Prefix
+	s.settle(key)
+	if s.grouping != nil {
+		s.cannotGrouped(prefix, component)
+	}
+	s.complement()
+}
+
 // Explored reports what the exploration of an item has found. A second report of an item is
 // ignored.
 func (s *System) Explored(key string, e Exploration) {
@@ -264,10 +279,11 @@ type Skeleton struct {
 	Global     Global
 	Components []Result
 	Items      []string // the keys of those that explore the components
-	// Traces is how many executions of the system have it, or one that looks the same from outside
-	// of groups. Inner says that it is such a one, and that these are counted with another one.
-	Traces float64
-	Inner  bool
+	// Each is how many executions each group has in it, or each component if there are no groups,
+	// in all skeletons that look the same from outside. Their product is how many executions of the
+	// system these are. Inner says that these are counted with another skeleton.
+	Each  []int
+	Inner bool
 }
 
 // Possible reports whether executions have the skeleton, as far as is known.
@@ -279,18 +295,27 @@ func (s *Skeleton) Possible() bool {
 // yet has no traces.
 func (s *System) Skeletons() []Skeleton {
 	if s.grouping != nil {
-		return s.skeletonsGrouped()
+		return s.grouping.skeletons(s.explored)
 	}
 	list := make([]Skeleton, len(s.found))
 	for i, f := range s.found {
-		list[i].Global, list[i].Items, list[i].Traces = f.skeleton, f.items, 1
+		list[i].Global, list[i].Items = f.skeleton, f.items
 		for _, key := range f.items {
 			result := s.explored[key]
 			list[i].Components = append(list[i].Components, result)
-			list[i].Traces *= float64(result.Traces)
+			list[i].Each = append(list[i].Each, result.Traces)
 		}
 	}
 	return list
+}
+
+// Traces is how many executions of the system it stands for.
+func (s *Skeleton) Traces() float64 {
+	product := 1.0
+	for _, n := range s.Each {
+		product *= float64(n)
+	}
+	return product
 }
 
 // With is the first skeleton in which the component of an item does what the item explores; nil: it
@@ -325,8 +350,8 @@ func (s *System) Counts() Counts {
 		}
 	}
 	for _, skeleton := range s.Skeletons() {
-		if c.GlobalTraces += skeleton.Traces; skeleton.Traces > 0 {
-			c.Skeletons++
+		if n := skeleton.Traces(); n > 0 && !skeleton.Inner {
+			c.Skeletons, c.GlobalTraces = c.Skeletons+1, c.GlobalTraces+n
 		}
 	}
 	return c
@@ -336,7 +361,7 @@ func (s *System) Counts() Counts {
 // order, until yield returns false: how each component ends. The slice is only valid in the call.
 func (s *System) Outcomes(yield func([]string) bool) {
 	if s.grouping != nil {
-		s.outcomesGrouped(yield)
+		s.grouping.outcomes(s.explored, yield)
 		return
 	}
 	seen := map[string]bool{}
