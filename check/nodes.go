@@ -233,7 +233,7 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 			built[n.Package] = program
 		}
 		config.Nodes = append(config.Nodes, nodes.Node{Name: n.Name, Program: built[n.Package],
-			Package: n.Package, Args: n.Args, Listen: n.Listen})
+			Package: n.Package, Args: n.Args, Listen: n.Listen, Group: n.Group})
 	}
 	for _, pattern := range slices.Concat(c.PreemptIn, c.Races) {
 		if unmatched[pattern] == len(built) {
@@ -279,7 +279,7 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 		Local: found.Counts.LocalTraces, Global: found.Counts.GlobalTraces, Traces: found.Traces}
 	for _, n := range c.Nodes {
 		run.Nodes = append(run.Nodes, report.Node{Name: n.Name, Package: n.Package, Args: n.Args,
-			Listen: n.Listen})
+			Listen: n.Listen, Group: n.Group})
 		run.Assumptions.Preemptible = append(run.Assumptions.Preemptible, n.Program.Open...)
 	}
 	run.Details = found.Notes

@@ -116,6 +116,8 @@ type Node struct {
 	// Listen is where others reach it: 10.0.0.1:7000. There may be several, with blanks in between.
 	// One without a port is an address of the node, and no more. Empty: nobody connects to it.
 	Listen string
+	// Group is the name of the nodes with which it is one component; empty: it is one by itself.
+	Group string
 }
 
 // MaxNodes bounds how many programs are checked together.
@@ -437,5 +439,5 @@ func NodesRefuse(c Config) error {
 			return fmt.Errorf("%s cannot be used together with nodes: leave one of them out", part.key)
 		}
 	}
-	return besideRefused(c.Group)
+	return errors.Join(besideRefused(c.Group), groupsRefused(c))
 }

@@ -388,6 +388,20 @@ var badFiles = []struct{ text, want string }{
 			"pattern such as log/*\n" +
 			`x.yaml:6: agree[1]: "a[" is no name, and no pattern of names: write what tandem.Publish has, ` +
 			`or a pattern such as log/*`},
+	{"nodes:\n- {name: a, package: a, group: x}\n- {name: b, package: b}",
+		`x.yaml:2: nodes[0].group: no other node is in group x: give another one the same group, or ` +
+			`leave it out`},
+	{"nodes:\n- {name: a, package: a, group: x}\n- {name: b, package: b, group: x}",
+		"x.yaml:2: nodes[0].group: all nodes are in group x, so nobody sees it from outside: make " +
+			"several groups, or leave it out\n" +
+			"x.yaml:3: nodes[1].group: all nodes are in group x, so nobody sees it from outside: make " +
+			"several groups, or leave it out"},
+	{"nodes:\n- {name: a, package: a, group: x y}\n- {name: b, package: b, group: x y}\n" +
+		"- {name: c, package: c}",
+		"x.yaml:2: nodes[0].group: \"x y\" cannot be the name of a group: give one of letters and " +
+			"digits\n" +
+			"x.yaml:3: nodes[1].group: \"x y\" cannot be the name of a group: give one of letters and " +
+			"digits"},
 	{"nodes:\n- {name: a, package: a}\n- {name: b, package: b}\nagree: [" + strings.Repeat("x, ", 101) + "]",
 		`x.yaml:4: agree: there are 101 names: use patterns such as log/*, at most 100 of them`},
 	{"nodes:\n- {name: a, package: a}\n- {name: b, package: b}\nexclusive: [lock, \"\"]",

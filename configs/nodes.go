@@ -38,8 +38,58 @@ func nodeProblems(nodes []Node) (wrong list) {
 		if what := taken.add(n); what != "" {
 			wrong.add(key+".listen", "%s", what)
 		}
+		if what := groupProblem(nodes, n); what != "" {
+			wrong.add(key+".group", "%s", what)
+		}
 	}
 	return wrong
+}
+
+// groupProblem is what is wrong with the group of a node; empty: nothing. Without others in it, or
+// outside of it, it would change nothing.
+//
+// The name of a group stands in reports, beside those of nodes.
+func groupProblem(nodes []Node, n Node) string {
+	size := 0
+	for _, other := range nodes {
+		if other.Group == n.Group {
+			size++
+		}
+	}
+	switch {
+	case n.Group == "":
+	case strings.ContainsFunc(n.Group, isNoNameRune):
+		return fmt.Sprintf("%.64q cannot be the name of a group: give one of letters and digits", n.Group)
+	case size == 1:
+		return fmt.Sprintf("no other node is in group %s: give another one the same group, or leave it out",
+			n.Group)
+	case size == len(nodes):
+		return fmt.Sprintf("all nodes are in group %s, so nobody sees it from outside: make several groups, "+
+			"or leave it out", n.Group)
+	}
+	return ""
+}
+
+// groupsRefused is the error of what cannot be used together with groups of nodes yet. What it does
+// to one group is limited by what it does to the others, or is not known to be inside of one.
+func groupsRefused(c Config) error {
+	if !slices.ContainsFunc(c.Nodes, func(n Node) bool { return n.Group != "" }) {
+		return nil
+	}
+	for _, part := range []struct {
+		key   string
+		given bool
+	}{
+		// Nodes that crash have disks, and those whose network fails have all events in one order.
+		{"faults", c.World.Faults > 0 || len(c.Partitions) > 0 || len(c.Crashes) > 0 || c.Slow > 0},
+		{"peers", c.Group != nil},
+	} {
+		if part.given {
+			return fmt.Errorf("%s cannot be used together with the group of a node yet: leave one of them "+
+				"out", part.key)
+		}
+	}
+	return nil
 }
 
 // maxListen bounds how many addresses a node can have.

@@ -90,6 +90,7 @@ var schema = field{shape: record, fields: map[string]field{
 		"package": {shape: text},
 		"args":    {shape: texts},
 		"listen":  {shape: words},
+		"group":   {shape: text},
 	}},
 	"agree":     {shape: texts}, // what they publish
 	"exclusive": {shape: texts},

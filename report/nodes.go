@@ -11,6 +11,8 @@ type Node struct {
 	Package string // as the configuration names it
 	Args    []string
 	Listen  string // the address at which others reach it; empty: nowhere
+	// Group is the name of the nodes with which it is one component; empty: it is one by itself.
+	Group string
 }
 
 // Together is what was checked, of several programs: the nodes, each with its package. It is not
@@ -45,7 +47,7 @@ type NodesCounts struct {
 	// single nodes there are in these, and Global how many of all together they stand for.
 	Skeletons, Local int
 	Global           float64
-	// Traces are, of each skeleton, how many executions there are of each node in it. Their product
-	// is how many of all nodes together that stands for.
+	// Traces are, of each skeleton, how many executions there are of each component in it: of each
+	// node, or of a group of them. Their product is how many of all nodes together that stands for.
 	Traces [][]int
 }

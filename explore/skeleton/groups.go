@@ -31,8 +31,8 @@ type grouping struct {
 	list     []*outside           // in the order in which they were found
 	having   map[string][]*inside // by the keys of the events and components that they have
 	composed []*composed
-	// cannot are those items of components that were found to be impossible, by the localKey of what
-	// the component does.
+	// cannot are those items of components that were found to be impossible, by the localKey of
+	// what the component does.
 	cannot map[string]map[string]bool
 }
 

@@ -125,8 +125,12 @@ func printNodesSearch(p *printer.Printer, run report.Run, shrunk *report.Shrinki
 			p.Printf("  %s of these were made at random, with all nodes together", textutil.Count(n.Sampled))
 		}
 		if n.Local > 0 && run.Verdict != report.Violated {
-			p.Print("  " + textutil.CountOf(n.Skeletons, "way") +
-				" in which the nodes talk to each other (skeletons)")
+			who := "the nodes"
+			if len(components(run.Nodes)) < len(run.Nodes) {
+				who = "nodes and groups of them"
+			}
+			p.Print("  " + textutil.CountOf(n.Skeletons, "way") + " in which " + who +
+				" talk to each other (skeletons)")
 			p.Printf("  %s of single nodes within these stand for %s of all nodes together",
 				textutil.PluralOf(n.Local, "different execution", "different executions"), countOf(n.Global))
 			if p.Options.Verbose {
@@ -166,8 +170,8 @@ func printReduction(p *printer.Printer, run report.Run) {
 		n.Global/float64(n.Local))
 	const width = 10 // of a column
 	row := "  " + words.Pad("skeleton", width)
-	for _, node := range run.Nodes {
-		row += " " + words.Pad(words.Printable(node.Name), width)
+	for _, name := range components(run.Nodes) {
+		row += " " + words.Pad(words.Printable(name), width)
 	}
 	p.Print(row + " together")
 	for i, traces := range n.Traces {
@@ -182,6 +186,20 @@ func printReduction(p *printer.Printer, run report.Run) {
 		}
 		p.Printf("%s %.0f", row, product)
 	}
+}
+
+// components are the names of what is explored by itself: nodes, and groups of them.
+func components(nodes []report.Node) (names []string) {
+	known := map[string]bool{}
+	for _, n := range nodes {
+		if n.Group == "" {
+			names = append(names, n.Name)
+		} else if !known[n.Group] {
+			known[n.Group] = true
+			names = append(names, n.Group)
+		}
+	}
+	return names
 }
 
 // across is a line through all lanes, with words at its beginning.

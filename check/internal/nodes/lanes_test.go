@@ -47,12 +47,11 @@ func (l lanes) count(t *testing.T, program *sut.Program, most int) (executions i
 	return exploreOne(t, program, args, most)
 }
 
-// randomLanes makes a chain of two or three nodes. Messages are sent and received in an order that
+// randomLanes makes a chain of nodes. Messages are sent and received in an order that
 // is possible for all, so nobody waits for ever. Each end of a connection has a goroutine that
 // sends and one that receives, which may be the same, or that of another connection.
-func randomLanes(r *rand.Rand) lanes {
+func randomLanes(nodes int, r *rand.Rand) lanes {
 	const goroutines = 2
-	nodes := 2 + r.IntN(2)
 	l := lanes{scripts: make([][]string, nodes)}
 	for i := range nodes {
 		l.scripts[i] = make([]string, goroutines)
@@ -110,7 +109,8 @@ func TestLanes(t *testing.T) {
 	verdicts, more := map[model.Verdict]int{}, 0
 	var locals, executions int
 	for seed := uint64(0); verdicts[model.Holds]+verdicts[model.Violated] < *systems; seed++ {
-		l := randomLanes(rand.New(rand.NewPCG(seed, 11)))
+		random := rand.New(rand.NewPCG(seed, 11))
+		l := randomLanes(2+random.IntN(2), random)
 		want, verdict := l.count(t, program, most)
 		if verdict == model.Unknown || verdict == model.Holds && want < 3 {
 			continue // there is nothing to get wrong

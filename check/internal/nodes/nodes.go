@@ -95,7 +95,7 @@ type finding struct {
 
 // newExplorer begins a check. It is to be closed, unless there is an error.
 func newExplorer(ctx context.Context, c Config) (*explorer, error) {
-	x := &explorer{ctx: ctx, config: c, system: skeleton.New(len(c.Nodes)),
+	x := &explorer{ctx: ctx, config: c, system: c.System(len(c.Nodes)),
 		ways:  ways.New(nil),
 		stuck: map[string][]*finding{}, known: map[string]bool{},
 		net: &network.Nodes{Ordered: make([]bool, len(c.Nodes)), Down: cmp.Or(c.Down, given.DefaultDown),
@@ -115,7 +115,7 @@ func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 	if c.Peers != nil {
 		x.net.Beside, x.net.Names = c.Peers.IsAt, append(x.net.Names, c.Peers.Name())
 		x.net.Ordered = append(x.net.Ordered, true)
-		x.system = skeleton.New(len(x.net.Names))
+		x.system = c.System(len(x.net.Names))
 		if c.Walks == nil {
 			x.peers = beside.NewExplorer(c.Peers, x.net)
 		}
@@ -232,7 +232,15 @@ func (x *explorer) do(item skeleton.Item) (reported, error) {
 	if item.Component != skeleton.Completion {
 		return x.explore(item)
 	}
-	g, err := complete(x, item.Prefix)
+	failed := 0
+	g, err := complete(x, item.Prefix, func(node int, script []skeleton.Event, arrivals []skeleton.Arrival) (
+		local skeleton.Local, found bool, err error) {
+		local, found, err = x.extend(node, script, arrivals)
+		if !found && turns.IsGiven(x.net, item.Prefix, node, script) {
+			failed = 1 + node
+		}
+		return local, found, err
+	})
 	if err == nil && g != nil && x.peers != nil {
 		err = x.peers.Rest(g)
 	}
@@ -240,7 +248,7 @@ func (x *explorer) do(item skeleton.Item) (reported, error) {
 		return reported{}, cannot(x, err)
 	}
 	// Without a whole execution, all orders of the nodes were tried.
-	return reported{Key: item.Key, IsCompleted: g != nil, Completed: g}, nil
+	return reported{Key: item.Key, IsCompleted: g != nil, Completed: g, Failed: failed}, nil
 }
 
 // errOrder says that the events of a node have to be in one order.
@@ -253,12 +261,12 @@ func ordered(nodes int) []bool { return slices.Repeat([]bool{true}, nodes) }
 
 // complete runs all nodes in turns from a prefix on (package turns). It returns nil if no execution
 // begins with that.
-func complete(x *explorer, prefix skeleton.Global) (skeleton.Global, error) {
+func complete(x *explorer, prefix skeleton.Global, extend turns.Extend) (skeleton.Global, error) {
 	if !datagram.IsPossible(x.net, prefix, x.config.Limits()) ||
 		!slow.IsPossible(prefix, x.config.SlowLimits()) {
 		return nil, nil
 	}
-	g, limit, err := turns.Complete(x.net, prefix, x.extend)
+	g, limit, err := turns.Complete(x.net, prefix, extend)
 	x.unknown = cmp.Or(x.unknown, limit)
 	if g != nil && !network.IsDue(g) && lives.AreAllUp(g) {
 		x.never = cmp.Or(x.never, network.NeverListens(x.net, g))

@@ -3,7 +3,6 @@ package nodes
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -52,23 +51,8 @@ func TestAccumulator(t *testing.T) {
 // circle of waiting is the same order everywhere. If the last philosopher is wary, both circles are
 // cut; else one of them is a deadlock.
 func TestPhilosophers(t *testing.T) {
-	program := build(t, "./philosophers/table")
-	table := func(parts, seats int, wary bool) Config {
-		address := func(part int) string { return fmt.Sprintf("127.0.0.1:%d", 7001+part%parts) }
-		var c Config
-		for part := range parts {
-			args := []string{"-seats", strconv.Itoa(seats), "-listen", address(part), "-left",
-				address(part + parts - 1)}
-			if wary && part == parts-1 {
-				args = append(args, "-wary")
-			}
-			c.Nodes = append(c.Nodes, Node{Name: "part " + strconv.Itoa(part+1), Program: program,
-				Listen: address(part), Args: args})
-		}
-		return c
-	}
 	for _, size := range [][2]int{{2, 1}, {2, 2}, {2, 3}, {3, 1}} {
-		r, err := Run(t.Context(), table(size[0], size[1], true))
+		r, err := Run(t.Context(), Config{Nodes: table(t, size[0], size[1], true)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +62,7 @@ func TestPhilosophers(t *testing.T) {
 				r.Verdict, r.Reason, r.Counts, want)
 		}
 	}
-	r, err := Run(t.Context(), table(2, 2, false))
+	r, err := Run(t.Context(), Config{Nodes: table(t, 2, 2, false)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package nodes
 import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/published"
-	"github.com/tandem-mc/tandem/explore/skeleton"
 )
 
 // stages explores one partition after the other.
@@ -40,6 +39,6 @@ func (x stages) next(advances int) bool {
 	x.told, x.result.Violations = append(x.told, x.result.Violations...), nil
 	x.found, x.stuck, x.reports = nil, map[string][]*finding{}, nil
 	x.net.Ordered = ordered(len(x.net.Names))
-	x.system = skeleton.New(len(x.net.Names))
+	x.system = x.config.System(len(x.net.Names))
 	return true
 }

@@ -216,7 +216,7 @@ func (x recorder) courses(f *finding, v *Violation) ([]*course.Course, []lives.L
 // leadTo makes the skeleton of a finding whole, up to where its node publishes something wrong.
 // That ends the node, which others may notice. It also finds a schedule of the node for that.
 func (x recorder) leadTo(f *finding) error {
-	g, err := complete(x.explorer, f.global)
+	g, err := complete(x.explorer, f.global, x.extend)
 	found := false
 	if node := f.item.Component; g != nil && err == nil {
 		f.global = g

@@ -6,7 +6,6 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/kept"
 	"github.com/tandem-mc/tandem/check/internal/nodes/ways"
-	"github.com/tandem-mc/tandem/explore/skeleton"
 )
 
 // An exploration can go on later: what is known after an item of work is all that is needed for the
@@ -78,6 +77,8 @@ func (x *explorer) report(r reported) {
 		x.system.Explored(r.Key, r.Explored)
 	case r.IsCompleted:
 		x.system.Completed(r.Key, r.Completed)
+	case r.Failed > 0:
+		x.system.Cannot(r.Key, r.Failed-1)
 	default:
 		x.system.Impossible(r.Key)
 	}
@@ -125,7 +126,7 @@ func (x *explorer) again(node int) {
 	// Events of the node have other names now, so no skeleton that has some of them is any use.
 	// What is known of the other nodes refers to these skeletons.
 	x.net.Ordered[node] = true
-	x.system, x.reports = skeleton.New(len(x.net.Names)), nil
+	x.system, x.reports = x.config.System(len(x.net.Names)), nil
 	x.ways, x.stuck, x.known = ways.New(nil), map[string][]*finding{}, map[string]bool{}
 	x.found, x.result.Outcomes, x.unknown, x.never = nil, nil, "", nil
 }

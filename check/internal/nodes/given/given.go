@@ -14,11 +14,13 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/away"
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/grouped"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/check/internal/nodes/places"
 	"github.com/tandem-mc/tandem/check/internal/nodes/properties"
 	"github.com/tandem-mc/tandem/check/internal/nodes/slow"
+	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -35,6 +37,9 @@ type Node struct {
 	// connect to one of them counts as made before the node listens. One without a port, and any
 	// that is not of loopback, is an address of the node, at which it can listen unsaid, too.
 	Listen string
+	// Group is the name of those with which it is one component; empty: it is one by itself. Walks
+	// have no components.
+	Group string
 }
 
 // Config says what to check, and within which bounds.
@@ -132,6 +137,15 @@ func (c *Config) Options(node int, p *places.Places) sut.Options {
 	o.Environment.Crashes = slices.Contains(c.Crashes, node)
 	p.Describe(&o.Environment, node)
 	return o
+}
+
+// System begins an exploration of so many components, which are the nodes and what is beside them.
+func (c *Config) System(components int) *skeleton.System {
+	var names []string
+	for _, n := range c.Nodes {
+		names = append(names, n.Group)
+	}
+	return grouped.System(components, names)
 }
 
 // OverLimit is why a verdict is unknown after as many executions as there may be.

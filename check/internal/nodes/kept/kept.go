@@ -19,6 +19,9 @@ type Report struct {
 	IsCompleted, IsExplored bool
 	Completed               skeleton.Global
 	Explored                skeleton.Exploration
+	// Failed is, of an item that is impossible, 1 and the node which cannot do what it does there;
+	// 0: it is not known.
+	Failed int
 }
 
 // Known is what is known after an item, beside what was reported.

@@ -88,18 +88,17 @@ func Count(system *skeleton.System, net *Nodes, counts skeleton.Counts, traces [
 		if !net.IsWhole(of.Global) {
 			continue
 		}
-		var each []int
-		product := 1.0
 		for i, c := range of.Components[:net.Programs()] { // peers have one execution in each
-			each = append(each, c.Traces)
-			explored := cmp.Or(c.Like, of.Items[i])
-			if product *= float64(c.Traces); !counted[explored] {
+			if explored := cmp.Or(c.Like, of.Items[i]); !counted[explored] {
 				counted[explored] = true
 				counts.LocalTraces += c.Traces
 			}
 		}
-		traces = append(traces, each)
-		counts.Skeletons, counts.GlobalTraces = counts.Skeletons+1, counts.GlobalTraces+product
+		if of.Inner {
+			continue // it is counted with that which looks the same from outside of groups
+		}
+		traces = append(traces, of.Each[:min(len(of.Each), net.Programs())])
+		counts.Skeletons, counts.GlobalTraces = counts.Skeletons+1, counts.GlobalTraces+of.Traces()
 	}
 	counts.Branches += system.Counts().Branches
 	return counts, traces, advances

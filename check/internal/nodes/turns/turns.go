@@ -127,3 +127,15 @@ func (t *turns) advance() (bool, error) {
 	t.g, t.offered = after, offered
 	return true, nil
 }
+
+// IsGiven says whether a script is what a prefix says of a node, and not what has become of that.
+func IsGiven(net *network.Nodes, prefix skeleton.Global, node int, script []skeleton.Event) bool {
+	was := network.WithResets(net, prefix)
+	for c := range prefix {
+		if len(was[c].Events) < len(prefix[c].Events) {
+			return false
+		}
+	}
+	return slices.EqualFunc(script, prefix[node].Events,
+		func(a, b skeleton.Event) bool { return a.Equal(&b) })
+}
