@@ -117,36 +117,18 @@ func (m likeness) renameImage(data []byte, renaming *image.Renaming) ([]byte, er
 	return m.images.AppendRenamed(nil, value, renaming)
 }
 
-// swap is an exchange of two alike nodes. All permutations are made of such, so what is the same
-// under each of them in each state is the same under all.
-type swap struct {
-	a, b int
-	to   []int
-}
-
 // swaps are the exchanges of neighbours in each set.
-func (m likeness) swaps() (list []swap) {
+func (m likeness) swaps() []alike.Exchange {
 	c := m.alikeConfig(nil)
 	if c == nil {
 		return nil
 	}
-	for _, set := range c.Sets {
-		for i := range set[1:] {
-			// Bubble sort needs no other exchanges, so these make all permutations.
-			s := swap{set[i], set[i+1], make([]int, len(m.model.Nodes))}
-			for node := range s.to {
-				s.to[node] = node
-			}
-			s.to[s.a], s.to[s.b] = s.b, s.a
-			list = append(list, s)
-		}
-	}
-	return list
+	return alike.Exchanges(c.Sets, len(m.model.Nodes))
 }
 
 // exchanged is the beginning of errors about two nodes that are not alike.
-func (m likeness) exchanged(s swap) string {
-	return fmt.Sprintf("when %s and %s are exchanged", m.model.name(s.a), m.model.name(s.b))
+func (m likeness) exchanged(s alike.Exchange) string {
+	return fmt.Sprintf("when %s and %s are exchanged", m.model.name(s.A), m.model.name(s.B))
 }
 
 // adviceAlike is what to do about them.
@@ -159,11 +141,11 @@ func (m likeness) auditStart() error {
 	// to become itself.
 	for _, s := range m.exchanges {
 		for node, state := range m.initial {
-			renamed, err := m.renameImage(state, &image.Renaming{To: s.to})
+			renamed, err := m.renameImage(state, &image.Renaming{To: s.To})
 			if err != nil {
 				return err
 			}
-			if other := s.to[node]; !bytes.Equal(renamed, m.initial[other]) {
+			if other := s.To[node]; !bytes.Equal(renamed, m.initial[other]) {
 				head := []byte{0, 0}
 				return fmt.Errorf("%s is something else at the start %s: %s; %s", m.model.name(other),
 					m.exchanged(s), m.stateDifference(other, append(head, m.initial[other]...),
@@ -182,7 +164,7 @@ const (
 )
 
 // sampleSwaps are the exchanges to try with an event, a local state or a message that waits.
-func (m likeness) sampleSwaps() []swap {
+func (m likeness) sampleSwaps() []alike.Exchange {
 	if len(m.exchanges) == 0 {
 		return nil
 	}
@@ -229,11 +211,11 @@ func (m likeness) auditAlike(call table.Call, effects []table.Effect) error {
 
 // renameCall is the same event for other names: that of the renamed node in its renamed state, with
 // renamed messages. A quorum transition keeps its number, so it has to be listed at the same place.
-func (m likeness) renameCall(call table.Call, s swap) (table.Call, error) {
+func (m likeness) renameCall(call table.Call, s alike.Exchange) (table.Call, error) {
 	other, err := call, error(nil)
-	other.Node = s.to[call.Node]
+	other.Node = s.To[call.Node]
 	if call.Kind != table.Start {
-		if other.State, err = m.RenameState(call.Node, call.State, s.to, false); err != nil {
+		if other.State, err = m.RenameState(call.Node, call.State, s.To, false); err != nil {
 			return other, err
 		}
 	}
@@ -252,18 +234,18 @@ func (m likeness) renameCall(call table.Call, s swap) (table.Call, error) {
 }
 
 // renameSent is a message with other names.
-func (m likeness) renameSent(sent table.Sent, s swap) (table.Sent, error) {
-	body, err := m.RenameMessage(sent.Image, s.to, false)
-	return table.Sent{From: s.to[sent.From], To: s.to[sent.To], Image: body}, err
+func (m likeness) renameSent(sent table.Sent, s alike.Exchange) (table.Sent, error) {
+	body, err := m.RenameMessage(sent.Image, s.To, false)
+	return table.Sent{From: s.To[sent.From], To: s.To[sent.To], Image: body}, err
 }
 
 // renameIndex finds the timer or action of a call among those for other names.
-func (m likeness) renameIndex(call, other table.Call, s swap) (int, error) {
+func (m likeness) renameIndex(call, other table.Call, s alike.Exchange) (int, error) {
 	before, err := m.ownImages(call, nil)
 	if err != nil {
 		return 0, err
 	}
-	renamed, err := m.ownImages(call, &image.Renaming{To: s.to})
+	renamed, err := m.ownImages(call, &image.Renaming{To: s.To})
 	if err != nil {
 		return 0, err
 	}
@@ -308,10 +290,10 @@ func (m likeness) ownImages(call table.Call, renaming *image.Renaming) (list []s
 }
 
 // renameEffect is what a handler of a node should do for other names.
-func (m likeness) renameEffect(node int, e table.Effect, s swap) (renamed table.Effect, err error) {
+func (m likeness) renameEffect(node int, e table.Effect, s alike.Exchange) (renamed table.Effect, err error) {
 	// What a handler panics with may name a node, so only that it does is compared.
 	renamed.Failure = e.Failure
-	if renamed.State, err = m.RenameState(node, e.State, s.to, false); err != nil {
+	if renamed.State, err = m.RenameState(node, e.State, s.To, false); err != nil {
 		return renamed, err
 	}
 	for _, sent := range e.Sent {
@@ -379,11 +361,11 @@ func (m likeness) auditWaiting(call table.Call, quorums uint64, isDown bool) err
 // whether an assertion fails. Classes differ, since they have the views of one node.
 func (m likeness) auditDescription(node int, state []byte, d table.Description) error {
 	for _, s := range m.sampleSwaps() {
-		renamed, err := m.RenameState(node, state, s.to, false)
+		renamed, err := m.RenameState(node, state, s.To, false)
 		if err != nil {
 			return err
 		}
-		other, err := m.describe(s.to[node], renamed)
+		other, err := m.describe(s.To[node], renamed)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandem-mc/tandem/protocol/internal/alike"
 	"github.com/tandem-mc/tandem/protocol/internal/apart"
+	"github.com/tandem-mc/tandem/protocol/internal/directed"
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
@@ -56,14 +57,17 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	if o.Search != BreadthFirst || o.Reduce || c.Alike != nil && n.All == nil || o.Resume != "" {
 		return nil, errNotApart
 	}
-	// The one that leads has no states. A part also has what others send in memory.
+	// The one that leads has no states. A part also has what others send, and what it saves.
 	if o.External != "" && !s.IsFront {
 		var err error
-		if c.Disk, err = newDisk(o, b.Memory/4*3); err != nil {
+		if c.Disk, err = newDisk(o, b.Memory/2); err != nil {
 			return nil, err
 		}
 	}
 	config := s.Config(c, n, search, (&keeper{machine: m}).description())
+	if o.Estimate.of != nil {
+		config.Estimate = directed.Estimator(o.Estimate.config(m, c))
+	}
 	config.Explain = likeness{m}.explainAsymmetry
 	// Another front may have ended it.
 	told := shared{}

@@ -344,6 +344,10 @@ func (p *post) lead(m *Model, o Options) (*Result, error) {
 	}
 }
 
+// underWay is an estimate that any protocol has.
+var underWay = NewEstimate(func(id ID, _ Node) ID { return id },
+	func(_ []ID, messages []Message) int { return len(messages) })
+
 // functions are those that divide states in tests.
 var functions = []string{"hash", "part", "part=0"}
 
@@ -363,6 +367,9 @@ func TestApartTwin(t *testing.T) {
 		run := ""
 		for _, parts := range []int{1, rapid.IntRange(2, 5).Draw(t, "parts")} {
 			function := rapid.SampledFrom(functions).Draw(t, "function")
+			if rapid.IntRange(0, 4).Draw(t, "estimate") == 0 {
+				function, o.Estimate = "estimate", underWay
+			}
 			if o.External = ""; rapid.Bool().Draw(t, "external") {
 				o.External, o.onDisk = dir, drawSizes(t)
 			}
@@ -428,6 +435,9 @@ func TestApartRefused(t *testing.T) {
 		},
 		"leave out Search": func() (*Result, error) {
 			return checkTogether(stairs(2), Options{Search: DepthFirst}, 2, "hash", chance{})
+		},
+		"needs Options.Estimate": func() (*Result, error) {
+			return checkTogether(stairs(2), Options{}, 2, "estimate", chance{})
 		},
 		"the last one is 1": func() (*Result, error) {
 			return checkTogether(stairs(2), Options{}, 2, "part=2", chance{})

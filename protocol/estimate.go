@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/protocol/internal/directed"
+	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -53,15 +54,26 @@ func checkDirected(m *machine, o Options, start time.Time) (*Result, error) {
 	b := newBounds(o, start)
 	defer b.teller.Close()
 	c := newSearch(m, o, b)
+	d := o.Estimate.config(m, c)
+	d.Algorithm, d.Room = directed.Algorithm(o.Search-BestFirst), int64(b.Memory/idaShare)
+	found, err := directed.Search(d)
+	if err != nil {
+		return nil, err
+	}
+	return newResult(m, c, found, "", start)
+}
+
+// config has states be estimated, one after the other.
+func (e Estimate) config(m *machine, c global.Config) directed.Config {
 	var messages []Message
-	found, err := directed.Search(directed.Config{
-		Global: c, Algorithm: directed.Algorithm(o.Search - BestFirst), Room: int64(b.Memory / idaShare),
+	return directed.Config{
+		Global: c,
 		View: func(node int, l table.Local) (any, error) {
 			here, err := m.decode(node, c.Table.State(node, l).Image)
 			if err != nil {
 				return nil, err
 			}
-			return o.Estimate.view(ID(node), here.node), nil
+			return e.view(ID(node), here.node), nil
 		},
 		Body: func(number table.Message) (any, error) {
 			set, err := m.messages(table.Call{Messages: []table.Sent{c.Table.Message(number)}})
@@ -75,11 +87,7 @@ func checkDirected(m *machine, o Options, start time.Time) (*Result, error) {
 			for _, x := range bodies {
 				messages = append(messages, x.(Message))
 			}
-			return o.Estimate.of(views, messages)
+			return e.of(views, messages)
 		},
-	})
-	if err != nil {
-		return nil, err
 	}
-	return newResult(m, c, found, "", start)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/tandem-mc/tandem/protocol/internal/alike"
 	"github.com/tandem-mc/tandem/protocol/internal/image"
 	"github.com/tandem-mc/tandem/protocol/internal/show"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -25,7 +26,7 @@ type machine struct {
 	judge   *judge
 	runs    atomic.Int64 // of handlers
 	// exchanges are those of alike nodes; renamed is what was tried with them, and might have been.
-	exchanges []swap
+	exchanges []alike.Exchange
 	renamed   atomic.Int64
 }
 

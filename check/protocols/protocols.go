@@ -35,8 +35,8 @@ type Options struct {
 	Tests string
 	// Args are for the program, or for the test binary.
 	Args []string
-	// Parts is into how many the search is divided, Partition by what: hash, part, or part= with
-	// numbers of nodes.
+	// Parts is into how many the search is divided, Partition by what: hash, part, estimate, or
+	// part= with numbers of nodes.
 	Parts     int
 	Partition string
 	// Checkpoint is the least time between two checkpoints of a part; zero: there are none.
@@ -59,7 +59,7 @@ func (o *Options) refusal() error {
 	case o.Checkpoint < 0:
 		return fmt.Errorf("--checkpoint %v is less than no time: give 0 for no checkpoints", o.Checkpoint)
 	}
-	if _, _, err := session.ParsePartition(o.Partition); err != nil {
+	if _, err := session.ParsePartition(o.Partition); err != nil {
 		return fmt.Errorf("--partition %s: %w", o.Partition, err)
 	}
 	return nil

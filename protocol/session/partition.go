@@ -11,28 +11,39 @@ import (
 var errSlices = errors.New("a state that is reached twice may be at two depths, and would be visited " +
 	"twice: take hash, part, or part= with numbers of nodes")
 
-// ParsePartition reads a partition function: hash, part, or part= with numbers of nodes, from 0 on.
-// nodes are those that are looked at, as a set of bits; none: all of a state. With open the search
-// is to choose them. An empty text is hash.
-func ParsePartition(text string) (nodes uint64, open bool, err error) {
+// Function is a partition function.
+type Function struct {
+	// Nodes are those that are looked at, as a set of bits; none: all of a state. With Open the
+	// search is to choose them.
+	Nodes uint64
+	Open  bool
+	// ByEstimate: the estimate of a state is looked at, and nothing else.
+	ByEstimate bool
+}
+
+// ParsePartition reads a partition function: hash, part, part= with numbers of nodes, from 0 on, or
+// estimate. An empty text is hash.
+func ParsePartition(text string) (f Function, err error) {
 	name, list, hasList := strings.Cut(text, "=")
 	switch {
 	case text == "" || text == "hash":
-		return 0, false, nil
+		return f, nil
 	case text == "part":
-		return 0, true, nil
+		return Function{Open: true}, nil
+	case text == "estimate":
+		return Function{ByEstimate: true}, nil
 	case name == "depth":
-		return 0, false, errSlices
+		return f, errSlices
 	case name != "part" || !hasList:
-		return 0, false, fmt.Errorf("there is no partition function %q: take hash, part, or part= with "+
-			"numbers of nodes", text)
+		return f, fmt.Errorf("there is no partition function %q: take hash, part, part= with numbers of "+
+			"nodes, or estimate", text)
 	}
 	for _, word := range strings.Split(list, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 0 || n >= 64 {
-			return 0, false, fmt.Errorf("%q is no number of a node: those of the model begin with 0", word)
+			return f, fmt.Errorf("%q is no number of a node: those of the model begin with 0", word)
 		}
-		nodes |= 1 << n
+		f.Nodes |= 1 << n
 	}
-	return nodes, false, nil
+	return f, nil
 }

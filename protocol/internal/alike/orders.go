@@ -32,3 +32,26 @@ func Orders(sets [][]int, nodes, most int) (all [][]int) {
 	}
 	return all
 }
+
+// Exchange is an exchange of two alike nodes. All permutations are made of such, so what is the
+// same under each of them in each state is the same under all.
+type Exchange struct {
+	A, B int
+	To   []int // the new name of each node
+}
+
+// Exchanges are those of neighbours in each set.
+func Exchanges(sets [][]int, nodes int) (list []Exchange) {
+	for _, set := range sets {
+		for i := range set[1:] {
+			// Bubble sort needs no other exchanges, so these make all permutations.
+			x := Exchange{set[i], set[i+1], make([]int, nodes)}
+			for node := range x.To {
+				x.To[node] = node
+			}
+			x.To[x.A], x.To[x.B] = x.B, x.A
+			list = append(list, x)
+		}
+	}
+	return list
+}

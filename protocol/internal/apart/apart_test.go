@@ -19,21 +19,25 @@ import (
 // TestParse: what is printed is read again, and what is no function is told how to mend it.
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{"": "hash", "hash": "hash", "part": "part",
-		"part=3,1": "part=1,3"} {
+		"part=3,1": "part=1,3", "estimate": "estimate"} {
 		p, err := Parse(text)
 		if err != nil || p.String() != want {
 			t.Errorf("%q is %v, error %v; want %s", text, p, err, want)
 		}
 	}
-	for text, want := range map[string]string{"depth": "visited twice", "estimate": "no partition",
+	for text, want := range map[string]string{"depth": "visited twice", "slices": "no partition",
 		"part=": "no number of a node", "part=64": "no number of a node"} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
 	p, _ := Parse("part=3")
-	if err := p.check(3); err == nil {
+	if err := p.check(3, &digests{}); err == nil {
 		t.Error("node 3 of three is accepted")
+	}
+	p, _ = Parse("estimate")
+	if err := p.check(3, &digests{}); err == nil {
+		t.Error("slices by no estimate are accepted")
 	}
 }
 
@@ -160,7 +164,7 @@ func TestDigests(t *testing.T) {
 		for i := range 4 {
 			tab.Number(table.Sent{From: 0, To: 1, Image: []byte{byte(i)}})
 		}
-		d := newDigests(names, &system.System{Nodes: 2, Ordered: ordered, Table: tab})
+		d := newDigests(names, &system.System{Nodes: 2, Ordered: ordered, Table: tab}, nil)
 		seen := map[uint64]bool{}
 		states := 0
 		for bits := range 1 << 6 {
@@ -185,7 +189,7 @@ func TestDigests(t *testing.T) {
 
 // TestOwner: states are divided about evenly, by what the function looks at.
 func TestOwner(t *testing.T) {
-	d := newDigests(&letters{}, &system.System{Nodes: 2})
+	d := newDigests(&letters{}, &system.System{Nodes: 2}, nil)
 	for _, p := range []Partition{{}, {Nodes: 1}} {
 		counts := make([]int, 4)
 		for a := range 60 {

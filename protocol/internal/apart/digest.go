@@ -35,6 +35,7 @@ type digests struct {
 	// channels are those of messages, plus one, if their order counts.
 	channels []int
 	least    [][]uint64 // of local states, by node, under all names
+	estimate func(*system.State) (int, error)
 }
 
 // named has the numbers of local states and messages under some names; zero if one is not known.
@@ -44,8 +45,9 @@ type named struct {
 	messages []uint64
 }
 
-func newDigests(names Names, y *system.System) *digests {
-	d := &digests{names: names, y: y, orders: names.Orders(), least: make([][]uint64, y.Nodes)}
+func newDigests(names Names, y *system.System, estimate func(*system.State) (int, error)) *digests {
+	d := &digests{names: names, y: y, estimate: estimate, orders: names.Orders(),
+		least: make([][]uint64, y.Nodes)}
 	for _, to := range d.orders {
 		d.named = append(d.named, named{to: to, locals: make([][]uint64, y.Nodes)})
 	}

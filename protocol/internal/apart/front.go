@@ -87,12 +87,13 @@ func Lead(c Config, s *Session, bound func(Totals) string) (*Outcome, error) {
 	if s.processes == nil {
 		s.processes = make([]uint64, c.Parts)
 	}
-	f := &front{Config: c, t: s.Transport, bound: bound, digests: newDigests(c.Names, &c.Global.System),
+	f := &front{Config: c, t: s.Transport, bound: bound,
+		digests:   newDigests(c.Names, &c.Global.System, c.Estimate),
 		followers: map[uint64]*table.Follower{}, processes: s.processes, isOwn: map[uint64]bool{},
 		lost: make([]int, c.Parts), reports: make([]*report, c.Parts), saves: make([][]checkpoint, c.Parts),
 		places: make([]uint64, c.Parts)}
 	f.totals.ByPart = make([]int, c.Parts)
-	if err := f.Partition.check(c.Global.Nodes); err != nil {
+	if err := f.Partition.check(c.Global.Nodes, f.digests); err != nil {
 		return nil, err
 	}
 	if err := f.goOn(s.lastOf(c.Search)); err != nil {

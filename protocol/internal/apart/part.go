@@ -19,6 +19,8 @@ type Config struct {
 	Names  Names
 	// Model says which model it is, in all processes alike.
 	Model string
+	// Estimate is that of a state, which is the same in all processes; nil: there is none.
+	Estimate func(*system.State) (int, error)
 	// Explain says of an error of the search what can be done; it may be nil.
 	Explain func(error) error
 	// Parts is how many there are, Partition what divides states among them.
@@ -69,7 +71,7 @@ type part struct {
 // newPart has no states yet.
 func newPart(c Config, s *Session) *part {
 	p := &part{Config: c, t: s.Transport, own: s.Own, process: s.Process,
-		digests:   newDigests(c.Names, &c.Global.System),
+		digests:   newDigests(c.Names, &c.Global.System, c.Estimate),
 		followers: map[uint64]*table.Follower{}, inbox: newInbox(c.Global.Disk),
 		out: make([]batch, c.Parts), numbers: make([]int, c.Parts), entries: make([]int, c.Parts+1),
 		saver: saver{t: s.Transport, own: s.Own, process: s.Process, every: c.Every, always: c.Always,

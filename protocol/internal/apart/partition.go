@@ -2,6 +2,7 @@ package apart
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -17,14 +18,17 @@ import (
 type Partition struct {
 	// Nodes are those whose local states decide, as bits. Zero: all of the state does.
 	Nodes uint64
+	// byEstimate: the estimate decides. States with the same one are a slice, and slices go to the
+	// parts by turns.
+	byEstimate bool
 	// isOpen says that the nodes are chosen when the search begins: those that change least.
 	isOpen bool
 }
 
 // Parse reads a partition function, as session.ParsePartition does.
 func Parse(text string) (Partition, error) {
-	nodes, open, err := session.ParsePartition(text)
-	return Partition{Nodes: nodes, isOpen: open}, err
+	f, err := session.ParsePartition(text)
+	return Partition{Nodes: f.Nodes, isOpen: f.Open, byEstimate: f.ByEstimate}, err
 }
 
 // String is what Parse reads. The front tells the parts by it which nodes it has chosen, and people
@@ -33,6 +37,8 @@ func (p Partition) String() string {
 	switch {
 	case p.isOpen:
 		return "part"
+	case p.byEstimate:
+		return "estimate"
 	case p.Nodes == 0:
 		return "hash"
 	}
@@ -45,6 +51,10 @@ func (p Partition) String() string {
 
 // owner is the part of a state.
 func (p Partition) owner(d *digests, s *system.State, parts int) (int, error) {
+	if p.byEstimate {
+		steps, err := d.estimate(s)
+		return steps % parts, err
+	}
 	digest, err := uint64(0), error(nil)
 	if p.Nodes == 0 {
 		digest, err = d.state(s)
@@ -95,8 +105,16 @@ func (p Partition) choose(changes, locals []int, parts int) Partition {
 	return p
 }
 
-// check refuses nodes that the model does not have.
-func (p Partition) check(nodes int) error {
+// errNoEstimate is of slices by estimate without one that all processes agree on.
+var errNoEstimate = errors.New("the partition function estimate needs Options.Estimate, and nodes that are " +
+	"not alike: take part or hash")
+
+// check refuses nodes that the model does not have, and an estimate that there is not. An estimate
+// may tell alike nodes apart, which have other names in each process.
+func (p Partition) check(nodes int, d *digests) error {
+	if p.byEstimate && (d.estimate == nil || d.orders != nil) {
+		return errNoEstimate
+	}
 	if bits.Len64(p.Nodes) > nodes {
 		return fmt.Errorf("the partition function %v names a node that is not there: the last one is %d", p,
 			nodes-1)

@@ -14,7 +14,7 @@ type Path struct {
 
 // NewPath begins at the start. Numbers are those of the table of c.
 func NewPath(c Config, o *Outcome) *Path {
-	return &Path{y: &c.Global.System, digests: newDigests(c.Names, &c.Global.System), outcome: o}
+	return &Path{y: &c.Global.System, digests: newDigests(c.Names, &c.Global.System, nil), outcome: o}
 }
 
 // IsNext says whether a state is the next one. Behind the last one it says whether a step fails as

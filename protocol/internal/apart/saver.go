@@ -95,7 +95,7 @@ func (s *saver) store() {
 }
 
 // room is how many bytes a piece may have: those that are too few, what comes then, and a checksum.
-func (s *saver) room() int { return s.size + 1<<18 }
+func (s *saver) room() int { return s.size + 1<<17 }
 
 // recycle keeps the memory of a piece, if there is not too much.
 func (s *saver) recycle(piece []byte) {

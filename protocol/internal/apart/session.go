@@ -20,8 +20,7 @@
 //
 // The functions are those of StEAM (Edelkamp, Jabbar, Sulewski: "Distributed Verification of
 // Multi-threaded C++ Programs", PDMC 2007) that depend on the state only: the hash of all of it, or
-// of some nodes. With slices by depth or estimate a state would have several owners, or few states
-// one, while all are at the same level.
+// of some nodes, or its estimate. With slices by depth a state would have several owners.
 //
 // # Levels
 //

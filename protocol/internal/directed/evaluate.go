@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -27,6 +28,13 @@ type known struct {
 func newEvaluator(c *Config) evaluator {
 	return evaluator{config: c, reader: table.NewReader(c.Global.Table),
 		views: make([][]known, c.Global.Nodes)}
+}
+
+// Estimator is a function that estimates states by what a configuration says: View, Body and
+// Estimate. One goroutine may call it.
+func Estimator(c Config) func(*system.State) (int, error) {
+	e := newEvaluator(&c)
+	return func(s *system.State) (int, error) { return e.estimate(s.Locals, s.Messages) }
 }
 
 // mostSteps is what a larger estimate counts as. So sums have room for it.

@@ -66,12 +66,16 @@ Exit codes: 0 the test passes, 1 it fails, 3 error.`,
 		"run the tests that `regexp` matches; without it the package is a program")
 	f.IntVar(&o.Parts, "parts", 2, "divide the search into `n` parts, each of which is a process")
 	f.StringVar(&o.Partition, "partition", "part", "divide states by this `function`: hash of all of a "+
-		"state, part of it (the nodes that change least), or part=N,... for nodes by their numbers")
+		"state, part of it (the nodes that change least), part=N,... for nodes by their numbers, or "+
+		"estimate (Options.Estimate)")
 	// To save takes a twentieth of the time, however short this one is. Short ones are for tests.
+	// What a lost process has not saved is done again.
 	f.DurationVar(&o.Checkpoint, "checkpoint", 10*time.Second, "have each part save its states at the "+
 		"server, at most once in this `time`; 0: never")
 	// Shells offer the functions that have a name alone.
-	functions := cobra.FixedCompletions([]string{"hash", "part"}, cobra.ShellCompDirectiveNoFileComp)
+	// One with numbers of nodes is only known to whoever knows the model.
+	functions := cobra.FixedCompletions([]string{"hash", "part", "estimate"},
+		cobra.ShellCompDirectiveNoFileComp)
 	if err := c.RegisterFlagCompletionFunc("partition", functions); err != nil {
 		panic(err) // the flag is there
 	}
