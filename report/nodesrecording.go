@@ -42,6 +42,9 @@ type NodesRecording struct {
 	Partition *NodesPartition
 	// Walk says that events have the time at which they come.
 	Walk bool
+	// Apart says that the violation is a data race, and that the order of the events does not order
+	// the accesses to memory between them.
+	Apart bool
 	// Peers is the name of real peers beside the nodes; empty: there are none. Their events have
 	// the number after the last node.
 	Peers string
@@ -155,6 +158,7 @@ type nodesHeader struct {
 	Directory string          `json:"directory,omitempty"`
 	Partition *NodesPartition `json:"partition,omitempty"`
 	Walk      bool            `json:"walk,omitempty"`
+	Apart     bool            `json:"apart,omitempty"`
 	Peers     string          `json:"peers,omitempty"`
 }
 
@@ -224,7 +228,8 @@ func (r *NodesRecording) encode() ([]byte, error) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
 	lines.SetEscapeHTML(false)
-	err := lines.Encode(nodesHeader{versionNodes, r.Violated, r.Directory, r.Partition, r.Walk, r.Peers})
+	err := lines.Encode(nodesHeader{versionNodes, r.Violated, r.Directory, r.Partition, r.Walk, r.Apart,
+		r.Peers})
 	for i := range r.Nodes {
 		node := &r.Nodes[i]
 		err = errors.Join(err, lines.Encode(nodesPart{Node: &node.NodeHeader}))
@@ -253,7 +258,7 @@ func decodeNodes(body []byte) (*NodesRecording, error) {
 		return nil, fmt.Errorf("line 1: %w", err)
 	}
 	r := &NodesRecording{Violated: first.Violated, Directory: first.Directory,
-		Partition: first.Partition, Walk: first.Walk, Peers: first.Peers}
+		Partition: first.Partition, Walk: first.Walk, Apart: first.Apart, Peers: first.Peers}
 	for number := 2; ; number++ {
 		var p nodesPart
 		err := decodeLine(lines, &p)

@@ -33,6 +33,9 @@ type player struct {
 	judged int // the node that has the violation
 	// explored: the events of nodes are not in one order, but as in the exploration.
 	explored bool
+	// apart: the node with the violation has a data race that was found while its events were in no
+	// order (environment.Environment.Apart).
+	apart    bool
 	programs []*sut.Program
 	// by node
 	workers   []*sut.Worker
@@ -81,6 +84,7 @@ func (p *player) environment(node int, b *baton.Baton) *environment.Environment 
 	} else if p.fates != nil {
 		n.Fate = p.fates[node]
 	}
+	n.Apart = p.apart && node == p.judged && net.Ordered[node]
 	n.Later, n.GoesOn, n.Baton = node != p.judged, node != p.judged, b
 	return n
 }

@@ -110,6 +110,7 @@ func (x recorder) record(f *finding) (*Violation, error) {
 		v.Events = told.Steps(x.net, g)
 	}
 	p := x.player(g, node)
+	p.apart = f.outcome == model.DataRace && !x.net.Ordered[node]
 	for c := range p.schedules {
 		p.fates = append(p.fates, went[c].Timing(g[c].Events))
 		if len(went[c]) < 2 { // what is independent may be in another order
@@ -139,7 +140,11 @@ func (x recorder) record(f *finding) (*Violation, error) {
 		p.fates[node] = f.lives.Timing(f.global[node].Events)
 		p.schedules[node], p.later[node] = f.lives.Schedules(p.schedules[node])
 	}
-	v.Counterexample, v.Signature, err = p.show(f.race)
+	race := f.race
+	if v.Unrecorded == "" { // it is told by when the earlier access was, in the same run
+		race = all[node].race
+	}
+	v.Counterexample, v.Signature, err = p.show(race)
 	if err != nil || v.Unrecorded != "" {
 		return v, err
 	}
@@ -250,7 +255,7 @@ func (x recorder) player(g skeleton.Global, node int) *player {
 // was chosen, and what has come of it. Hashes of the logs tell whether it is the same again.
 func (x recorder) recording(p *player, all []Played) *report.NodesRecording {
 	rec := &report.NodesRecording{Directory: x.config.Directory, Violated: p.judged + 1,
-		Events: recorded.Events(p.global, p.net), Partition: recorded.Partition(p.net.Parted)}
+		Apart: p.apart, Events: recorded.Events(p.global, p.net), Partition: recorded.Partition(p.net.Parted)}
 	if x.net.Beside != nil {
 		rec.Peers = x.config.Peers.Name()
 	}

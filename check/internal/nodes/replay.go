@@ -71,7 +71,7 @@ func Replay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecor
 // recorded. They are to be closed also after an error. A context that ends interrupts them.
 func newReplay(ctx context.Context, programs []*sut.Program, rec *report.NodesRecording) (
 	p *player, closeAll func(), err error) {
-	p = &player{judged: rec.Violated - 1, programs: programs}
+	p = &player{judged: rec.Violated - 1, apart: rec.Apart, programs: programs}
 	closeAll = func() {}
 	if p.net, err = recorded.Net(rec); err != nil {
 		return nil, closeAll, err

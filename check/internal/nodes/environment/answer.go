@@ -69,7 +69,7 @@ func (n *Environment) Answer(in model.Input) (model.Answer, error) {
 	case model.Pass:
 		a.First = len(n.conns)
 		n.pass(in.Most, &a)
-		if n.Ordered {
+		if n.isOneOrder() {
 			a.Touched = n.touches(from, was)
 		}
 		a.Gates = n.gatesOf()
@@ -371,7 +371,7 @@ func (n *Environment) Number(a *model.Answer) {
 // gatesOf are the gates of connections that are not as the node was told. A node that is ordered
 // needs none: all its inputs depend on each other.
 func (n *Environment) gatesOf() (list []model.Gate) {
-	if n.Ordered {
+	if n.isOneOrder() {
 		return nil
 	}
 	if n.gates == nil {
@@ -389,9 +389,12 @@ func (n *Environment) gatesOf() (list []model.Gate) {
 	return list
 }
 
+// isOneOrder says whether any two inputs depend on each other.
+func (n *Environment) isOneOrder() bool { return n.Ordered && !n.Apart }
+
 // touches lists what an input depends on besides what it is about.
 func (n *Environment) touches(from int, was []bool) []model.Touch {
-	if n.Ordered {
+	if n.isOneOrder() {
 		return []model.Touch{{Object: dependence.Node, Kind: model.Write}}
 	}
 	return touched.By(n.Made[from:], n.Arrivals, was, wanted(n))

@@ -42,6 +42,9 @@ type Environment struct {
 	Done     []bool
 	// Later: what the script does not take arrives only when all of it has happened.
 	Later bool
+	// Apart: the node is ordered, but was explored as one that is not. Its inputs do not depend on
+	// each other because of the order: that would hide data races that it has.
+	Apart bool
 	// Hold says what arrives in the epoch in which the network is parted, and Tried is how many
 	// connects there were across the partition.
 	Hold  *network.Hold

@@ -27,7 +27,7 @@ func By(events []skeleton.Event, arrivals []skeleton.Arrival, was, is []bool) (l
 	}
 	for k := range events {
 		e := &events[k]
-		if e.Stream == network.Doors {
+		if network.StreamOf(network.Did(e)) == network.Doors {
 			touch(dependence.Doors, model.Write)
 		}
 		for i := range arrivals {

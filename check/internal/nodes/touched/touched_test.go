@@ -1,6 +1,7 @@
 package touched
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,7 +53,13 @@ func TestBy(t *testing.T) {
 			sent(model.Close, "", "10.0.0.2:1", 1, name("a out", 1)), true, true,
 			[]model.Touch{add(first), add(dependence.Doors)}},
 	} {
-		got := By([]skeleton.Event{{Name: c.event, Label: network.Event{Kind: model.Send}}},
+		did := network.Event{Kind: model.Connect, Conn: "c"}
+		if conn, is := strings.CutSuffix(c.event.Stream, " out"); is {
+			did = network.Event{Kind: model.Send, Conn: conn}
+		} else if conn, is := strings.CutSuffix(c.event.Stream, " in"); is {
+			did = network.Event{Kind: model.Receive, Conn: conn}
+		}
+		got := By([]skeleton.Event{{Name: c.event, Label: did}},
 			[]skeleton.Arrival{c.arrival}, []bool{c.was}, []bool{c.is})
 		if d := cmp.Diff(c.wantsAll, got); d != "" {
 			t.Errorf("%s (-want +got)\n%s", c.what, d)
