@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/away"
 	"github.com/tandem-mc/tandem/check/internal/nodes/batch"
@@ -173,12 +174,15 @@ func (x sender) waysTo(prefix skeleton.Global) map[string]lives.Lives {
 }
 
 // sent has an item explored elsewhere. Nothing of the exploration changes.
-func (x sender) sent(item skeleton.Item) (p *part, done bool) {
+func (x sender) sent(ctx context.Context, item skeleton.Item) (p *part, done bool) {
 	task, err := x.task(item).Encode()
 	if err != nil {
 		return nil, false
 	}
-	data, done := x.config.Away.Do(x.ctx, task)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(x.ctx, cancel)()
+	data, done := x.config.Away.Do(ctx, task)
 	if !done {
 		return nil, false
 	}
@@ -227,6 +231,10 @@ func (x sender) received(item skeleton.Item, a *away.Answer) *part {
 	return p
 }
 
+// patience is how long an item is left to others while nobody here has anything else to do. Most
+// take some milliseconds.
+const patience = time.Second
+
 // elsewhere says who explores items in other processes; nil: nobody does.
 func elsewhere(x *explorer, work []skeleton.Item) *batch.Away[*part] {
 	if x.config.Away == nil || x.peers != nil {
@@ -238,8 +246,9 @@ func elsewhere(x *explorer, work []skeleton.Item) *batch.Away[*part] {
 			_, known := x.system.Alike(work[job])
 			return !known
 		},
-		Do: func(job int) (p *part, last, done bool) {
-			p, done = sender{x}.sent(work[job])
+		Patience: patience,
+		Do: func(ctx context.Context, job int) (p *part, last, done bool) {
+			p, done = sender{x}.sent(ctx, work[job])
 			return p, done && p.err != nil, done
 		},
 	}

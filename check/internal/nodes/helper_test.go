@@ -214,7 +214,7 @@ func TestMissed(t *testing.T) {
 		x.config.Away = missing{w, []string{key}}
 		done := false
 		for range 50 { // some are lost or damaged
-			_, got := sender{x}.sent(item)
+			_, got := sender{x}.sent(t.Context(), item)
 			done = done || got
 		}
 		if done != taken {

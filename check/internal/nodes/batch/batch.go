@@ -2,8 +2,10 @@
 package batch
 
 import (
+	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Do has crews do jobs, which are numbered from 0 on: each crew one job after the other. It returns
@@ -14,31 +16,38 @@ func Do[R any](crews, jobs int, do func(crew, job int) (result R, last bool)) []
 }
 
 // Away are those who do jobs elsewhere: so many at a time, and only those that May says. Do may
-// fail. Then the job is done by a crew, and nobody elsewhere is asked again.
+// fail. Then the job is done by a crew, and nobody elsewhere is asked again. Its context ends when
+// the result is known otherwise.
 type Away[R any] struct {
 	Most int
 	May  func(job int) bool
-	Do   func(job int) (result R, last, done bool)
+	Do   func(ctx context.Context, job int) (result R, last, done bool)
+	// Patience is how long a crew with nothing else to do waits for a job that is away. Then it
+	// does the job, too, and the first result counts: both are the same.
+	Patience time.Duration
 }
 
 // Share is Do with help from elsewhere; nil: there is none. Crews have the first jobs. The results
 // end before the first job that was not begun.
 func Share[R any](crews, jobs int, do func(crew, job int) (result R, last bool), away *Away[R]) []R {
-	s := &sharing[R]{results: make([]R, jobs), state: make([]state, jobs), end: jobs}
+	s := &sharing[R]{results: make([]R, jobs), list: make([]progress, jobs), end: jobs}
 	s.change.L = &s.mu
+	if away == nil {
+		away = &Away[R]{}
+	}
 	var group sync.WaitGroup
 	for crew := range min(crews, jobs) {
 		group.Go(func() {
-			for job := s.next(nil); job < jobs; job = s.next(nil) {
+			for job := s.next(away.Patience); job < jobs; job = s.next(away.Patience) {
 				result, last := do(crew, job)
 				s.finish(job, result, last)
 			}
 		})
 	}
-	for range min(s.most(away), jobs-crews) {
+	for range min(away.Most, jobs-crews) {
 		group.Go(func() {
-			for job := s.next(away.May); job < jobs; job = s.next(away.May) {
-				result, last, done := away.Do(job)
+			for job, ctx := s.nextAway(away.May); job < jobs; job, ctx = s.nextAway(away.May) {
+				result, last, done := away.Do(ctx, job)
 				if !done {
 					s.giveBack(job)
 					return
@@ -48,7 +57,7 @@ func Share[R any](crews, jobs int, do func(crew, job int) (result R, last bool),
 		})
 	}
 	group.Wait()
-	begun := slices.Index(s.state, waits)
+	begun := slices.IndexFunc(s.list, func(p progress) bool { return p.state == waits })
 	if begun < 0 {
 		begun = jobs
 	}
@@ -60,67 +69,109 @@ type sharing[R any] struct {
 	results []R
 
 	mu     sync.Mutex // guards what follows
-	change sync.Cond  // something was done or given back
-	state  []state
+	change sync.Cond  // something was done or given back, or a crew has waited for long
+	list   []progress
 	end    int // no job from here on is begun
 }
 
-// state is how far a job is.
+// progress is how far a job is.
+type progress struct {
+	state state
+	since time.Time          // when it went away
+	end   context.CancelFunc // of one that is away, or both
+}
+
+// state is where a job is.
 type state int
 
 const (
 	waits state = iota
 	isHere
 	isAway
+	isBoth
 	isDone
 )
 
-// most is how many do jobs elsewhere at a time.
-func (s *sharing[R]) most(a *Away[R]) int {
-	if a == nil {
-		return 0
-	}
-	return a.Most
-}
-
-// next begins the first job that waits, or the first one that may be away; without any, it is how
-// many there are. A crew waits for what is away: it may come back.
-func (s *sharing[R]) next(may func(job int) bool) int {
+// next begins the first job that waits, for a crew; without any, it is how many there are. A crew
+// waits for what is away: it may come back.
+func (s *sharing[R]) next(patience time.Duration) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		someAway := false
+		oldest := -1
 		for job := range s.end {
-			if s.state[job] == waits && (may == nil || may(job)) {
-				if s.state[job] = isHere; may != nil {
-					s.state[job] = isAway
-				}
+			switch p := &s.list[job]; {
+			case p.state == waits:
+				p.state = isHere
 				return job
+			case p.state == isAway && (oldest < 0 || p.since.Before(s.list[oldest].since)):
+				oldest = job
 			}
-			someAway = someAway || s.state[job] == isAway
 		}
-		if may != nil || !someAway {
-			return len(s.state)
+		if oldest < 0 {
+			return len(s.list)
 		}
+		left := time.Until(s.list[oldest].since.Add(patience))
+		if left <= 0 {
+			s.list[oldest].state = isBoth
+			return oldest
+		}
+		woken := time.AfterFunc(left, s.wake)
 		s.change.Wait()
+		woken.Stop()
 	}
 }
 
-// finish takes a result.
+// wake has crews look again.
+func (s *sharing[R]) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.change.Broadcast()
+}
+
+// nextAway begins the first job that waits and may be away. Without any, it is how many there are.
+func (s *sharing[R]) nextAway(may func(job int) bool) (int, context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for job := range s.end {
+		if p := &s.list[job]; p.state == waits && may(job) {
+			ctx, end := context.WithCancel(context.Background())
+			*p = progress{isAway, time.Now(), end}
+			return job, ctx
+		}
+	}
+	return len(s.list), nil
+}
+
+// finish takes a result, if there is none yet.
 func (s *sharing[R]) finish(job int, result R, last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.results[job], s.state[job] = result, isDone; last {
+	p := &s.list[job]
+	if p.end != nil {
+		p.end()
+	}
+	if p.state == isDone {
+		return
+	}
+	if s.results[job], p.state = result, isDone; last {
 		s.end = min(s.end, job+1)
 	}
 	s.change.Broadcast()
 }
 
-// giveBack has a job wait again.
+// giveBack has a job wait again that was not done elsewhere, unless a crew does it.
 func (s *sharing[R]) giveBack(job int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state[job] = waits
+	p := &s.list[job]
+	p.end()
+	switch p.state {
+	case isAway:
+		p.state = waits
+	case isBoth:
+		p.state = isHere
+	}
 	s.change.Broadcast()
 }
 

@@ -1,10 +1,12 @@
 package batch
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestDo: each job is done once, by a crew that does nothing else meanwhile, and results are in
@@ -55,7 +57,7 @@ func TestShare(t *testing.T) {
 			begun[job]++
 		}
 		away := &Away[int]{Most: random.IntN(4), May: func(job int) bool { return may[job] },
-			Do: func(job int) (int, bool, bool) {
+			Patience: time.Hour, Do: func(_ context.Context, job int) (int, bool, bool) {
 				if !may[job] {
 					t.Errorf("seed %d: job %d is done elsewhere", seed, job)
 				}
@@ -89,10 +91,25 @@ func TestShareWaits(t *testing.T) {
 			close(here)
 		}
 		return job + 1, false
-	}, &Away[int]{Most: 1, May: func(job int) bool { return job == 1 }, Do: func(int) (int, bool, bool) {
-		<-here
-		return 0, false, false
-	}})
+	}, &Away[int]{Most: 1, Patience: time.Hour, May: func(job int) bool { return job == 1 },
+		Do: func(context.Context, int) (int, bool, bool) {
+			<-here
+			return 0, false, false
+		}})
+	if !slices.Equal(got, []int{1, 2}) {
+		t.Error(got)
+	}
+}
+
+// TestShareInTime: a crew does not wait for ever for a job that is away. Whoever does it is told
+// when that is over.
+func TestShareInTime(t *testing.T) {
+	got := Share(1, 2, func(_, job int) (int, bool) { return job + 1, false }, &Away[int]{Most: 1,
+		Patience: time.Millisecond, May: func(job int) bool { return job == 1 },
+		Do: func(ctx context.Context, _ int) (int, bool, bool) {
+			<-ctx.Done()
+			return 0, false, false
+		}})
 	if !slices.Equal(got, []int{1, 2}) {
 		t.Error(got)
 	}
