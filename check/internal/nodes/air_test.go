@@ -16,9 +16,11 @@ import (
 
 // airSystem is three nodes that send datagrams to each other (testdata/air). It goes through all
 // its states, one step at a time: a node does the next thing, a datagram arrives, the network is
-// parted, or the clock advances.
+// parted, a node crashes or runs again, or the clock advances.
 type airSystem struct {
 	steps [3][]string
+	down  int // how often the clock advances at most while a node is down
+	most  int // states; 0: there is no bound
 	seen  map[airState]bool
 	got   [3]map[string]bool // what the nodes come to
 }
@@ -34,6 +36,7 @@ type airState struct {
 	flight, late string
 	faults       int
 	kinds        string
+	loses        bool // what is on its way to a node when that crashes
 }
 
 type airNode struct {
@@ -47,28 +50,47 @@ type airNode struct {
 	number byte
 	peer   byte
 	opened byte
+	serial byte // of the socket, over all lives of the node
 	queue  string
 	fault  bool
 	last   string // whom a reply goes to: node, number
 	done   bool
+	// crashes are still to come. While the node is down, the clock has advanced ticks times.
+	crashes int
+	down    bool
+	ticks   int
 }
 
 // airSize is the length of a datagram: who has sent it, and the number of the socket, 0 if that is
-// bound; to whom, and the number; and the letter.
-const airSize = 5
+// bound; to whom, and the number; the serial number of the socket that has sent it; and the letter.
+const airSize = 6
+
+// airStream is what arrives in its order: what a socket sends to a node.
+func airStream(d string) string { return d[:3] + d[4:5] }
 
 func (s *airSystem) explore(t airState) {
-	if s.seen[t] {
+	if s.seen[t] || s.most > 0 && len(s.seen) > s.most {
 		return
 	}
 	s.seen[t] = true
-	next := t.moves(s.steps)
+	next := t.moves(s)
 	if len(next) == 0 {
-		next = t.advances()
+		next = t.advances(s.down)
 	}
-	if len(next) == 0 && t.late == "" {
-		for n := range t.nodes {
-			s.got[n][t.nodes[n].got] = true
+	for n := range t.nodes {
+		if u := t; t.nodes[n].down {
+			u.nodes[n] = airNode{crashes: t.nodes[n].crashes, serial: t.nodes[n].serial}
+			next = append(next, u)
+		} else if t.nodes[n].crashes > 0 && t.nodes[n].at < len(s.steps[n]) {
+			was := &t.nodes[n]
+			u.nodes[n] = airNode{crashes: was.crashes - 1, serial: was.serial, down: true}
+			u.flight = ""
+			for i := 0; i < len(t.flight); i += airSize {
+				if d := t.flight[i : i+airSize]; !t.loses || int(d[2]-'a') != n {
+					u.flight += d
+				}
+			}
+			next = append(next, u)
 		}
 	}
 	if t.parted == 0 {
@@ -98,7 +120,7 @@ func cuts(flight string) (list []string) {
 		d := flight[i : i+airSize]
 		isLast := true
 		for k := i + airSize; k < len(flight); k += airSize {
-			isLast = isLast && flight[k:k+3] != d[:3]
+			isLast = isLast && airStream(flight[k:k+airSize]) != airStream(d)
 		}
 		if isLast && d[0] != 'c' && d[2] != 'c' {
 			for _, rest := range cuts(flight[:i] + flight[i+airSize:]) {
@@ -112,11 +134,18 @@ func cuts(flight string) (list []string) {
 }
 
 // advances are the states after the clock has advanced: the network may heal then.
-func (t airState) advances() (list []airState) {
+func (t airState) advances(down int) (list []airState) {
 	due := 0
-	for _, n := range t.nodes {
+	for i := range t.nodes {
+		n := &t.nodes[i]
 		if n.begun && (due == 0 || n.due < due) {
 			due = n.due
+		}
+		if n.down && n.ticks == down {
+			return nil // it runs again before
+		}
+		if n.down {
+			n.ticks++
 		}
 	}
 	if due == 0 {
@@ -140,14 +169,14 @@ func (t airState) advances() (list []airState) {
 }
 
 // moves are the states after a step for which no time has to pass.
-func (t airState) moves(steps [3][]string) (list []airState) {
-	first := map[string]bool{} // of those from a socket to a node
+func (t airState) moves(s *airSystem) (list []airState) {
+	first := map[string]bool{} // of streams
 	for i := 0; i < len(t.flight); i += airSize {
 		d := t.flight[i : i+airSize]
-		if first[d[:3]] {
+		if first[airStream(d)] {
 			continue
 		}
-		first[d[:3]] = true
+		first[airStream(d)] = true
 		u := t
 		u.flight = t.flight[:i] + t.flight[i+airSize:]
 		u.arrive(d)
@@ -155,13 +184,14 @@ func (t airState) moves(steps [3][]string) (list []airState) {
 	}
 	for n := range t.nodes {
 		switch node := &t.nodes[n]; {
-		case node.done:
-		case node.at == len(steps[n]):
+		case node.done || node.down:
+		case node.at == len(s.steps[n]):
+			s.got[n][node.got] = true
 			u := t
 			u.nodes[n].done, u.nodes[n].kind, u.nodes[n].queue = true, 0, ""
 			list = append(list, u)
 		default:
-			list = append(list, t.does(n, steps[n][node.at])...)
+			list = append(list, t.does(n, s.steps[n][node.at])...)
 		}
 	}
 	return list
@@ -187,7 +217,7 @@ func (t airState) send(n int, to, number byte, letter string) (list []airState) 
 	if node.kind == 'b' {
 		from = string([]byte{'a' + byte(n), 0})
 	}
-	d := from + string([]byte{to, number}) + letter
+	d := from + string([]byte{to, number, node.serial}) + letter
 	switch {
 	case t.parted == 1 && n+int(to-'a') == 1: // between a and b
 		return []airState{t}
@@ -230,8 +260,10 @@ func (t airState) does(n int, step string) (list []airState) {
 		node.got += "f"
 	case step[0] == 'b':
 		node.kind = 'b'
+		node.serial++
 	case step[0] == 'o':
 		node.opened++
+		node.serial++
 		node.kind, node.number, node.peer = 'o', node.opened, step[1]
 	case step[0] == 'c':
 		node.kind, node.queue, node.fault = 0, "", false
@@ -244,8 +276,8 @@ func (t airState) does(n int, step string) (list []airState) {
 	case step[0] == 'r' && node.queue != "":
 		d := node.queue[:airSize]
 		node.queue, node.last = node.queue[airSize:], d[:2]
-		node.got += d[:1] + d[4:]
-	case step[0] == 'p':
+		node.got += d[:1] + d[5:]
+	case step[0] == 'p', step[0] == 'z':
 	case t.now >= before.nodes[n].due: // s, or r that is too late
 		if step[0] == 'r' {
 			node.got += "t"
@@ -308,13 +340,19 @@ func randomAir(r *rand.Rand) (scripts []string) {
 	return scripts
 }
 
-// airOutcomes lists what one of the nodes that follow the scripts can come to, from a state on.
-func airOutcomes(scripts []string, who int, from airState) []string {
-	s := &airSystem{seen: map[airState]bool{}, got: [3]map[string]bool{{}, {}, {}}}
+// airOutcomes lists what one of the nodes that follow the scripts can come to, from a state on;
+// nil: there are more states than that. With 0 there is no bound.
+func airOutcomes(scripts []string, who int, from airState, most int, c Config) []string {
+	s := &airSystem{down: c.Down, most: most, seen: map[airState]bool{}, got: [3]map[string]bool{{}, {}, {}}}
 	for n := range scripts {
 		s.steps[n] = strings.Fields(scripts[n])
+		if slices.Contains(c.Crashes, n) {
+			from.nodes[n].crashes = c.CrashLimit
+		}
 	}
-	s.explore(from)
+	if s.explore(from); s.most > 0 && len(s.seen) > s.most {
+		return nil
+	}
 	return slices.Sorted(maps.Keys(s.got[who]))
 }
 
@@ -368,7 +406,8 @@ func airTwins(t *testing.T, every int, from airState, c Config) iter.Seq[twin] {
 			r := rand.New(rand.NewPCG(seed, 11))
 			scripts := randomAir(r)
 			who := r.IntN(3)
-			if !yield(twin{seed, scripts, who, airOutcomes(scripts, who, from), func(check string) Config {
+			want := airOutcomes(scripts, who, from, 0, c)
+			if !yield(twin{seed, scripts, who, want, func(check string) Config {
 				c.Nodes = airNodes(program, scripts, who, check)
 				return c
 			}}) {

@@ -237,6 +237,7 @@ func (w *walk) advanceTo(now time.Duration, ofPeers bool) {
 	}
 	for _, m := range w.members {
 		if m.down {
+			m.misses()
 			m.Passes(network.Event{Kind: model.Pass, Time: now})
 		} else if !m.gone {
 			// It is an event of each node once that has its turn. Until then nothing comes to it
@@ -376,6 +377,16 @@ func (m *member) wait(most time.Duration, a *model.Answer) {
 func (m *member) look() {
 	m.TakeOver(m.inbox, m.tick != nil, !m.walk.cut)
 	m.inbox = nil
+}
+
+// misses has all datagrams be lost that have come to a node that is down: they take no time. Such a
+// one never comes, also in a replay.
+func (m *member) misses() {
+	m.look()
+	for i := range m.Arrivals {
+		sent := &m.Arrivals[i].Send
+		m.Done[i] = m.Done[i] || network.IsDatagram(sent) && m.Comes(i, sent.Name, m.Moment())
+	}
 }
 
 // note notes when things have come: at the present moment, or one before it.

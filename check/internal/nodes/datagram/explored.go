@@ -167,12 +167,22 @@ func (x *Explored) epoch(a *skeleton.Arrival) int { return network.Epoch(x.Scrip
 func isLate(e *skeleton.Event) bool { return network.Did(e).Fate == Late }
 
 // isOver says whether a datagram cannot come to a socket any more: it has come before the clock
-// advanced, or before the socket was there.
+// advanced, before a later one of its stream, or before the socket was there.
 func (x *Explored) isOver(a *skeleton.Arrival, socket *socket, now *Now) bool {
 	if isLate(&a.Send) {
 		return now.Ticks > x.epoch(a)+Longest
 	}
-	return socket.opened != a.Send.From && now.Ticks > x.epoch(a)
+	return socket.opened != a.Send.From && (now.Ticks > x.epoch(a) || x.isPassed(a, now))
+}
+
+// isPassed says whether a later one of the stream of a datagram has come.
+func (x *Explored) isPassed(a *skeleton.Arrival, now *Now) bool {
+	for i := range x.Arrivals {
+		if now.Done[i] && isBefore(a, &x.Arrivals[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // isHeld says whether something else than what the script says has a datagram come later, to

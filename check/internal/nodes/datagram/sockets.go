@@ -75,10 +75,6 @@ func (s *Sockets) refuses(socket *socket, a *model.Answer) bool {
 	if s.explored() == nil {
 		return false
 	}
-	if slices.Max(append(s.Net.Crashes, 0)) > 0 {
-		s.ends(notExplored{"a datagram socket is opened where nodes may crash"}, a)
-		return true
-	}
 	if s.NeedsOrder = !s.Net.Ordered[s.Node]; s.NeedsOrder {
 		a.Failure = "the events of the node have to be in one order"
 		return true
@@ -158,6 +154,17 @@ func (s *Sockets) At(to netip.AddrPort) (number int, has bool) {
 		}
 	}
 	return number, has
+}
+
+// Again is what is left of the sockets of a node that is explored when it has crashed, for one of
+// the ways in which it goes on: none is open.
+func (s *Sockets) Again(make func(skeleton.Event) skeleton.Name, now func() Now) Sockets {
+	again := Sockets{Net: s.Net, Node: s.Node, Make: make, count: s.count}
+	if x := s.explored(); x != nil {
+		own := *x
+		own.Now, again.Carrier = now, &own
+	}
+	return again
 }
 
 // Exit closes all that is open: the node has ended.

@@ -280,7 +280,7 @@ func (n *Environment) Clone() *Environment {
 	c := *n
 	c.Made, c.Inputs, c.Done = slices.Clone(n.Made), slices.Clone(n.Inputs), slices.Clone(n.Done)
 	c.count, c.astray, c.gates = maps.Clone(n.count), maps.Clone(n.astray), nil
-	c.Datagrams.Make, c.Points = c.make, lives.Points{} // where nodes may crash, it has no sockets
+	c.Datagrams, c.Points = n.Datagrams.Again(c.make, c.present), lives.Points{}
 	c.conns = slices.Clone(n.conns)
 	for i, was := range n.conns {
 		one := *was
