@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"flag"
+	"strconv"
 	"testing"
 	"time"
 
@@ -147,5 +149,72 @@ func damage(t *rapid.T, c overflow.Config, levels int, head, states []byte) {
 		release(t, h)
 	case !errors.Is(err, global.ErrKept):
 		t.Fatalf("%v, and not that it cannot be read", err)
+	}
+}
+
+// TestShareAlike: whoever reads a share may choose other names of alike nodes than whoever has
+// written it. No state counts twice then, whether states are in files or not.
+func TestShareAlike(t *testing.T) {
+	if err := flag.Set("rapid.checks", strconv.Itoa(*protocols/4)); err != nil {
+		t.Fatal(err)
+	}
+	dir, compared := t.TempDir(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		h := drawHerd(t)
+		m := h.model()
+		m.Properties = nil
+		if _, _, ok := h.orbits(t, m, 1000); !ok {
+			return
+		}
+		machine, err := newMachine(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newSearch(machine, Options{}, newBounds(Options{}, time.Now()))
+		if c.Alike == nil {
+			return
+		}
+		if failed, err := global.FailsAtStart(c); failed != nil || err != nil {
+			return // there is nothing to go on with
+		}
+		if rapid.Bool().Draw(t, "external") {
+			c.Disk = &global.Disk{Directory: dir}
+			drawSizes(t)(c.Disk)
+		}
+		config := overflow.Config{Global: c, Whose: whose(1), HasCheckpoints: true}
+		written, err := overflow.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release(t, written)
+		levels := rapid.IntRange(1, 5).Draw(t, "levels")
+		for range levels {
+			mustBegin(t, written)
+			mustExpand(t, written)
+		}
+		var states bytes.Buffer
+		if err := written.WriteStates(&states); err != nil {
+			t.Fatal(err)
+		}
+		other := *c.Alike
+		other.Seed = rapid.Uint64().Draw(t, "seed")
+		config.Global.Alike = &other
+		read, err := overflow.Read(config, levels, written.AppendHead(nil), bufio.NewReader(&states))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer release(t, read)
+		for level := levels; level < levels+4; level++ {
+			a, b := mustBegin(t, written), mustBegin(t, read)
+			if a != b {
+				t.Fatalf("level %d has %d states, and %d where it was read", level, a, b)
+			}
+			compared += a
+			mustExpand(t, written)
+			mustExpand(t, read)
+		}
+	})
+	if compared == 0 {
+		t.Error("no level was compared")
 	}
 }
