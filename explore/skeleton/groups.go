@@ -334,6 +334,11 @@ func (s *System) missing(c *composed) bool {
 			outsides = append(outsides, in.outside)
 		}
 	}
+	// What is left of an inside after an event of another group, that inside goes on from. So where
+	// the outside stays the same, nothing is missing.
+	if c.branch.Event != nil && slices.Contains(outsides, c.outside) {
+		return false
+	}
 	var choices []choice
 	for group := range g.groups {
 		if group != c.group {
