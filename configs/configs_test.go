@@ -296,16 +296,16 @@ func TestRaces(t *testing.T) {
 }
 
 // allKeys is how the keys of a file are listed.
-var allKeys = "write one of: " + strings.Join(slices.Sorted(maps.Keys(schema.fields)), ", ")
+var allKeys = "write one of " + strings.Join(slices.Sorted(maps.Keys(schema.fields)), ", ")
 
 // badFiles are configurations and what is said about them.
 var badFiles = []struct{ text, want string }{
 	{"strategie: always", `x.yaml:1: strategie: there is no such key: did you mean strategy?; ` +
 		allKeys},
 	{"bounds:\n  time: 1m\n  maximum_weight: 3", "x.yaml:3: bounds.maximum_weight: there is no such key; " +
-		"write one of: delays, depth, executions, preemptions, time"},
+		"write one of delays, depth, executions, preemptions, time"},
 	{"peers:\n- name: a\n  comand: [x]", "x.yaml:3: peers[0].comand: there is no such key: did you mean " +
-		"command?; write one of: after, arguments, choices, clock, command, directory, env, expect, " +
+		"command?; write one of after, arguments, choices, clock, command, directory, env, expect, " +
 		"group, image, " +
 		"listen, name, port, profile, program, user, working_directory"},
 	{"Strategy: never", "x.yaml:1: Strategy: there is no such key: did you mean strategy?; " +
@@ -316,7 +316,7 @@ var badFiles = []struct{ text, want string }{
 		allKeys},
 	{"bounds: {" + strings.Repeat("x", 100) + ": 1}",
 		`x.yaml:1: bounds."` + strings.Repeat("x", 64) +
-			`": there is no such key; write one of: delays, depth, executions, preemptions, time`},
+			`": there is no such key; write one of delays, depth, executions, preemptions, time`},
 	{"strategy: sometimes",
 		`x.yaml:1: strategy: there is no checkpoint strategy "sometimes": choose one of never, after-nd, ` +
 			`after-connect, adaptive, after-io, always`},

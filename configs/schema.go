@@ -359,7 +359,7 @@ func suggestion(name string, fields map[string]field) string {
 	known := slices.Sorted(maps.Keys(fields))
 	// Of names that are as near, the first in the alphabet.
 	nearest := slices.MinFunc(known, func(a, b string) int { return distance(name, a) - distance(name, b) })
-	all := "; write one of: " + strings.Join(known, ", ")
+	all := "; write one of " + strings.Join(known, ", ")
 	if distance(name, nearest) > max(2, len(nearest)/3) {
 		return all
 	}

@@ -62,7 +62,7 @@ func TestReduction(t *testing.T) {
   4 of these were made at random, with all nodes together
   2 ways in which the nodes talk to each other (skeletons)
   8 different executions of single nodes within these stand for 12 of all nodes together
-  reduction: 1.5 executions of all nodes together for each of a single one
+  reduction: each execution of a single node stands for 1.5 of all nodes together
   skeleton   a          b          together
   1          2          3          6
   2          1          6          6

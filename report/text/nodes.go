@@ -166,7 +166,7 @@ func countOf(n float64) string {
 // comes from: a row for each skeleton, with the executions of each node, and their product.
 func printReduction(p *printer.Printer, run report.Run) {
 	n := run.Counts
-	p.Printf("  reduction: %.1f executions of all nodes together for each of a single one",
+	p.Printf("  reduction: each execution of a single node stands for %.1f of all nodes together",
 		n.Global/float64(n.Local))
 	const width = 10 // of a column
 	row := "  " + words.Pad("skeleton", width)

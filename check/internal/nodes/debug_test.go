@@ -83,7 +83,7 @@ func TestRehearseOthers(t *testing.T) {
 		want string
 	}{
 		{[]string{"dial :7301", "write z"},
-			`node a parted at its event 2; recorded: it sends on a#1: "x"; now: it sends on a#1: "z"`},
+			`node a differs from its event 2 on; recorded: it sends on a#1: "x"; now: it sends on a#1: "z"`},
 		{nil, "node a does not do what is recorded: it connects as a#1 to 127.0.0.1:7301"},
 	} {
 		got, err := rehearse(func(n *report.NodeRecording) { n.Build, n.Args = "other", c.args })

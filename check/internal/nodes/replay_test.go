@@ -135,16 +135,16 @@ func TestReplayOfOthers(t *testing.T) {
 		}, "", "panic", true},
 		{"sends something else", func(r *report.NodesRecording) {
 			r.Nodes[0].Build, r.Nodes[0].Args[1] = "other", "write z"
-		}, "node a parted at its event 2; recorded: it sends on a#1: \"x\"; now: it sends on a#1: \"z\"", "",
-			false},
+		}, "node a differs from its event 2 on; recorded: it sends on a#1: \"x\"; now: it sends on a#1: " +
+			"\"z\"", "", false},
 		{"does more", func(r *report.NodesRecording) {
 			r.Nodes[1].Build, r.Nodes[1].Args = "other", append(r.Nodes[1].Args[:3:3], "write z")
-		}, "node b parted at its event 4; recorded: it closes 127.0.0.1:7301; now: it sends on a#1: " +
+		}, "node b differs from its event 4 on; recorded: it closes 127.0.0.1:7301; now: it sends on a#1: " +
 			"\"z\"", "", false},
 		{"does less", func(r *report.NodesRecording) {
 			r.Nodes[0].Build, r.Nodes[0].Args = "other", nil
-		}, "node a parted at its event 1; recorded: it connects as a#1 to 127.0.0.1:7301; now: it does no " +
-			"more", "", false},
+		}, "node a differs from its event 1 on; recorded: it connects as a#1 to 127.0.0.1:7301; now: it " +
+			"does no more", "", false},
 		{"mended", func(r *report.NodesRecording) {
 			r.Nodes[1].Build, r.Nodes[1].Args[3] = "other", "not 5"
 		}, "", "completed", false},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/naming"
 	"github.com/tandem-mc/tandem/check/internal/nodes/network"
+	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
 )
 
@@ -42,6 +43,13 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 		r.Verdict = model.Violated
 	case x.unknown == "":
 		r.Verdict = model.Holds
+		var all []skeleton.Global
+		for _, s := range x.system.Skeletons() {
+			all = append(all, s.Global)
+		}
+		if len(c.Partitions) == 0 { // else these are the skeletons of the last partition alone
+			r.Note(x.net.Unvisited(all)...)
+		}
 	case c.Walks == nil && c.Between == nil:
 		r.Note("executions at random may show a violation sooner: --search random")
 	}

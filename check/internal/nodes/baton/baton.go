@@ -69,6 +69,6 @@ type Parting struct {
 
 // String says it in a line.
 func (p *Parting) String() string {
-	return fmt.Sprintf("node %s parted at its event %d; recorded: it %s; now: it %s", p.Node, p.Event,
+	return fmt.Sprintf("node %s differs from its event %d on; recorded: it %s; now: it %s", p.Node, p.Event,
 		p.Recorded, p.Now)
 }

@@ -160,10 +160,35 @@ type Stray struct{ Node, Address string }
 // StraysOf says in words which connects there were to addresses that no node has.
 func StraysOf(nobody map[Stray]bool) (list []string) {
 	for s := range nobody {
-		list = append(list, fmt.Sprintf("node %s connects to %s, which no node has as its listen: that is "+
-			"refused", s.Node, s.Address))
+		list = append(list, fmt.Sprintf("node %s connects to %s, which is not in the listen of any node, "+
+			"so it is refused: add it to that of the node that serves it", s.Node, s.Address))
 	}
 	slices.Sort(list)
+	return list
+}
+
+// Unvisited says in words which nodes listen, and are reached by no other one in any of these
+// executions: what they do with a connection is not covered.
+func (n *Nodes) Unvisited(all []skeleton.Global) (list []string) {
+	listens, accepts := make([]string, n.Programs()), make([]bool, n.Programs())
+	for _, g := range all {
+		for c := range listens {
+			for i := range g[c].Events {
+				switch d := Did(&g[c].Events[i]); d.Kind {
+				case model.Listen:
+					listens[c] = d.Address
+				case model.Accept:
+					accepts[c] = true
+				}
+			}
+		}
+	}
+	for c, address := range listens {
+		if address != "" && !accepts[c] {
+			list = append(list, fmt.Sprintf("node %s listens at %s, and accepts no connection in any "+
+				"execution: what it does with one is not covered", n.Names[c], address))
+		}
+	}
 	return list
 }
 
