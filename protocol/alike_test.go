@@ -378,7 +378,8 @@ func TestAlikeTwin(t *testing.T) {
 		}
 	})
 	t.Logf("%d protocols compared: %d orbits of %d states", compared, orbits, states)
-	if orbits*2 > states {
+	// Half of the states are orbits, more or less: protocols are random.
+	if orbits*4 > states*3 {
 		t.Errorf("%d orbits of %d states: too few are alike", orbits, states)
 	}
 }

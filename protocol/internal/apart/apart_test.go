@@ -278,6 +278,11 @@ func (e *emptied) Send(_ int, m []byte) error {
 	return err
 }
 
+// noOrders are Names of a model without nodes.
+type noOrders struct{ Names }
+
+func (noOrders) Orders() [][]int { return nil }
+
 // TestEndedMeanwhile: a search may end while a process that is to become a part begins with a
 // checkpoint. That is not there any more then. The process has the result like any other part, and
 // is one in the next search, since nobody starts another one.
@@ -288,7 +293,8 @@ func TestEndedMeanwhile(t *testing.T) {
 	}
 	e := &emptied{script: script{list: [][]byte{encode(kindGo, 1, begin{}),
 		append(appendHead(nil, kindEnd, 1), "result"...)}}}
-	result, err := Join(Config{Search: 1, Parts: 2}, &Session{Transport: e, Own: 1, Process: 8, Saved: saved})
+	c := Config{Search: 1, Parts: 2, Names: noOrders{}}
+	result, err := Join(c, &Session{Transport: e, Own: 1, Process: 8, Saved: saved})
 	if err != nil || string(result) != "result" || !slices.Equal(e.sent, []kind{kindDamaged}) {
 		t.Errorf("result %q, error %v; it has sent %v", result, err, e.sent)
 	}
