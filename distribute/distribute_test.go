@@ -229,6 +229,24 @@ func TestWanted(t *testing.T) {
 	close(wanted)
 }
 
+// TestGivenUp: a worker is told to end with a part that nobody waits for any more.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	l := mustLead(t, Options{URL: Embedded})
+	asking, giveUp := context.WithCancel(t.Context())
+	told := make(chan struct{})
+	c := recruit(t, l.URL(), 1, func(_ []byte, stop func() bool) {
+		defer close(told) // once
+		giveUp()
+		testkit.Await(t, "the part is given up", stop)
+	})
+	c.await(l, 1)
+	if _, err := l.Explore(asking, []byte("one"), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a part that was given up: %v", err)
+	}
+	<-told
+}
+
 // TestSilentWorker: the part of a worker that has ended is given to another one.
 func TestSilentWorker(t *testing.T) {
 	t.Parallel()

@@ -213,12 +213,11 @@ func (l *Leader) await(ctx context.Context, number uint64, given *givenPart, wan
 			}
 			return data, nil
 		case <-ctx.Done():
+			l.stop(number)
 			return nil, ctx.Err()
 		case <-wanted:
 			wanted = nil
-			// The worker ends with the part at the next execution. If this is lost, it goes on, and
-			// its result comes too late.
-			_ = l.nats.Publish(stopSubject+fmt.Sprintf("%s.%d", l.run.ID, number), nil)
+			l.stop(number)
 			l.mu.Lock()
 			begun := l.books.Begun(number)
 			l.mu.Unlock()
@@ -238,6 +237,12 @@ func (l *Leader) await(ctx context.Context, number uint64, given *givenPart, wan
 			}
 		}
 	}
+}
+
+// stop has a worker end with a part at the next execution. If that is lost, it goes on, and its
+// result comes too late.
+func (l *Leader) stop(number uint64) {
+	_ = l.nats.Publish(stopSubject+fmt.Sprintf("%s.%d", l.run.ID, number), nil)
 }
 
 // isLost reports whether no worker has spoken of a part for long, although it could.

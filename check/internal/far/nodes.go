@@ -25,7 +25,10 @@ type nodesSetup struct {
 }
 
 // NodesLeader has nodes explored by the workers of a server.
-type NodesLeader struct{ lead }
+type NodesLeader struct {
+	lead
+	cleanPrograms func() // removes the file that is given out
+}
 
 // LeadNodes has the workers of a server help with a check of several programs (Config.Away); nil if
 // nobody is to. The nodes run once, before the search. The caller has to close the leader. A leader
@@ -43,30 +46,37 @@ func LeadNodes(ctx context.Context, c *nodes.Config, o Options) (*NodesLeader, e
 	if err != nil {
 		return nil, err
 	}
-	defer clean() // it is at the server then
-	all := filepath.Join(dir, "programs")
-	if err := s.pack(all); err != nil {
-		return nil, fmt.Errorf("giving the programs out: %w", err)
-	}
-	run := distribute.Run{Package: c.Directory}
-	if run.Program, err = sut.HashFile(all); err == nil {
-		run.Setup, err = json.Marshal(setup{Nodes: &s})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("telling workers what to check: %w", err)
-	}
-	l := &NodesLeader{lead{options: o}}
-	if err := l.begin(ctx, run, all); err != nil {
+	// A server that has lost what it had gets the file again, so it stays until the end.
+	l := &NodesLeader{lead{options: o}, clean}
+	if err := l.giveOut(ctx, &s, filepath.Join(dir, "programs")); err != nil {
+		clean()
 		return nil, err
 	}
 	c.Away = l
 	return l, nil
 }
 
+// giveOut begins the check, with all programs in a file that it writes.
+func (l *NodesLeader) giveOut(ctx context.Context, s *nodesSetup, all string) error {
+	if err := s.pack(all); err != nil {
+		return fmt.Errorf("giving the programs out: %w", err)
+	}
+	run := distribute.Run{Package: s.Config.Directory}
+	var err error
+	if run.Program, err = sut.HashFile(all); err == nil {
+		run.Setup, err = json.Marshal(setup{Nodes: s})
+	}
+	if err != nil {
+		return fmt.Errorf("telling workers what to check: %w", err)
+	}
+	return l.begin(ctx, run, all)
+}
+
 // Close ends what LeadNodes has started.
 func (l *NodesLeader) Close() {
 	if l != nil {
 		l.end(0)
+		l.cleanPrograms()
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 )
 
 // Items are done in other processes, too. They come to the same there, so what is found does not
-// depend on who does what. To explore a node takes no schedule that is known. Where all nodes are
-// run, those go along that should be needed. If others were, the item is done here.
+// depend on who does what. To explore a node, no schedule has to be known. Where all nodes are run,
+// the schedules that lead to the prefix go along. If others were needed, the item is done here.
 
 // Helper explores items of an exploration that is led elsewhere. It is used by one goroutine at a
 // time.
@@ -35,8 +35,8 @@ type Helper struct {
 	stops func() bool // the present item is not wanted any more
 }
 
-// errUnwanted is why an item that is not wanted ends.
-const errUnwanted = "the item is not wanted any more"
+// unwanted is why an item ends that is not wanted.
+const unwanted = "the item is not wanted any more"
 
 // NewHelper starts the workers of a helper. The caller has to close it.
 func NewHelper(ctx context.Context, c Config) (*Helper, error) {
@@ -44,7 +44,7 @@ func NewHelper(ctx context.Context, c Config) (*Helper, error) {
 	c.Saving, c.Walks, c.Elsewhere = Saving{}, nil, given.Elsewhere{}
 	c.Full = func() string {
 		if h.stops != nil && h.stops() {
-			return errUnwanted
+			return unwanted
 		}
 		return ""
 	}
@@ -98,7 +98,7 @@ func (h *Helper) Explore(task []byte, stop func() bool) (answer []byte, runs int
 	p := x.part(h.crew, t.Item)
 	a := p.answer()
 	switch order := (errOrder{}); {
-	case p.unknown == errUnwanted:
+	case p.unknown == unwanted:
 		return nil, p.runs - p.before, nil
 	case errors.As(p.err, &order):
 		a.Order = order.node + 1
