@@ -2,8 +2,6 @@ package check
 
 import (
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,30 +23,11 @@ func checkNodes(t *testing.T, file string, workers int, during func(w *team, par
 	}
 	r := Request{Package: filepath.Dir(file), Config: config, Unsaved: true, Violations: 1}
 	r.Search.Name = "dpor"
-	w := &team{t: t, program: "/proc/self/exe"}
 	listener := Listener{Say: func(string, ...any) {}}
-	var busy sync.WaitGroup
-	defer busy.Wait()
 	if workers > 0 {
-		r.Distribution.Server, r.Distribution.Awaited = "embedded", workers
-		listener.Say = func(format string, a ...any) {
-			if !strings.HasPrefix(format, "workers join") {
-				t.Logf(format, a...)
-				return
-			}
-			w.url = a[0].(string)
-			for range workers {
-				w.join()
-			}
-		}
-		defer func() {
-			for len(w.members) > 0 {
-				w.kill()
-			}
-		}()
-		if during != nil {
-			r.Distribution.Joined = func(parts func() int) { busy.Go(func() { during(w, parts) }) }
-		}
+		say, end := hire(t, &r.Distribution, workers, during)
+		defer end()
+		listener.Say = say
 	}
 	found, err := Nodes(t.Context(), r, NodesDirectory(file, r.Package), listener)
 	if err != nil {
@@ -92,21 +71,7 @@ func TestDistributedNodes(t *testing.T) {
 func TestKilledWorkersOfNodes(t *testing.T) {
 	const file = "paxos/tandem.yaml"
 	want, kills := checkNodes(t, file, 0, nil), 0
-	got := checkNodes(t, file, 2, func(w *team, parts func() int) {
-		look := time.NewTicker(roundInterval)
-		defer look.Stop()
-		for last := 0; kills < cases(20, 2); <-look.C {
-			switch now := parts(); {
-			case now < 0:
-				return
-			case now > last:
-				last = now
-				w.kill()
-				w.join()
-				kills++
-			}
-		}
-	})
+	got := checkNodes(t, file, 2, killing(cases(20, 2), &kills))
 	if t.Logf("%d workers were killed", kills); kills == 0 {
 		t.Error("the check ended before a worker was killed")
 	}

@@ -59,13 +59,13 @@ func (w *team) kill() {
 	w.members = append(w.members[:i], w.members[i+1:]...)
 }
 
-// distributed has a check led by the test, and so many workers join. During is called when they
-// have.
-func distributed(t *testing.T, o Options, workers int, during func(w *team, parts func() int)) *Result {
-	t.Helper()
+// hire has so many workers join a check that is led, which tells say what happens. During is called
+// when they have joined; nil: nobody is. End ends them.
+func hire(t *testing.T, d *Distribution, workers int, during func(w *team, parts func() int)) (
+	say func(format string, a ...any), end func()) {
 	w := &team{t: t, program: "/proc/self/exe"}
-	o.Distribution.Server, o.Distribution.Awaited, o.haste = "embedded", workers, true
-	o.Distribution.Say = func(format string, a ...any) {
+	d.Server, d.Awaited = "embedded", workers
+	say = func(format string, a ...any) {
 		if !strings.HasPrefix(format, "workers join") {
 			t.Logf(format, a...)
 			return
@@ -75,16 +75,45 @@ func distributed(t *testing.T, o Options, workers int, during func(w *team, part
 			w.join()
 		}
 	}
-	defer func() {
+	var busy sync.WaitGroup
+	if during != nil {
+		d.Joined = func(parts func() int) { busy.Go(func() { during(w, parts) }) }
+	}
+	return say, func() {
+		busy.Wait()
 		for len(w.members) > 0 {
 			w.kill()
 		}
-	}()
-	var busy sync.WaitGroup
-	defer busy.Wait()
-	if during != nil {
-		o.Distribution.Joined = func(parts func() int) { busy.Go(func() { during(w, parts) }) }
 	}
+}
+
+// killing kills a worker whenever another part is done, so that they are at work, up to so many
+// times, and has another one join. It counts how many were killed.
+func killing(most int, kills *int) func(w *team, parts func() int) {
+	return func(w *team, parts func() int) {
+		look := time.NewTicker(roundInterval)
+		defer look.Stop()
+		for last := 0; *kills < most; <-look.C {
+			switch now := parts(); {
+			case now < 0:
+				return
+			case now > last:
+				last = now
+				w.kill()
+				w.join()
+				*kills++
+			}
+		}
+	}
+}
+
+// distributed has a check led by the test, and so many workers join. During is called when they
+// have.
+func distributed(t *testing.T, o Options, workers int, during func(w *team, parts func() int)) *Result {
+	t.Helper()
+	say, end := hire(t, &o.Distribution, workers, during)
+	defer end()
+	o.Distribution.Say, o.haste = say, true
 	return check(t, o)
 }
 
@@ -126,22 +155,7 @@ func TestKilledWorkers(t *testing.T) {
 	want := says(t, check(t, o))
 	o.Search = maxExecutions(dporSearch(), 4000)
 	kills := 0
-	r := distributed(t, o, 2, func(w *team, parts func() int) {
-		look := time.NewTicker(roundInterval)
-		defer look.Stop()
-		// The next one is killed when another part was done, so that workers are at work.
-		for last := 0; kills < cases(20, 3); <-look.C {
-			switch now := parts(); {
-			case now < 0:
-				return
-			case now > last:
-				last = now
-				w.kill()
-				w.join()
-				kills++
-			}
-		}
-	})
+	r := distributed(t, o, 2, killing(cases(20, 3), &kills))
 	if t.Logf("%d workers were killed", kills); kills == 0 {
 		t.Error("the search ended before a worker was killed")
 	}
