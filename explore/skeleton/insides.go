@@ -1,16 +1,35 @@
 package skeleton
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // tracesOf is how many executions a group has with an inside.
 func (g *grouping) tracesOf(in *inside, explored map[string]Result) int {
 	product := 1
 	for c, key := range in.items {
 		if g.Of[c] == in.group {
-			product *= explored[key].Traces
+			product = times(product, explored[key].Traces)
 		}
 	}
 	return product
+}
+
+// times is a product of two numbers of executions, and plus is a sum: as many as an int can be at
+// most. The components of a large group have more together.
+func times(a, b int) int {
+	if a > 0 && b > math.MaxInt/a {
+		return math.MaxInt
+	}
+	return a * b
+}
+
+func plus(a, b int) int {
+	if b > math.MaxInt-a {
+		return math.MaxInt
+	}
+	return a + b
 }
 
 // skeletons lists each inside of each outside, with insides of the other groups that
@@ -26,7 +45,7 @@ func (g *grouping) skeletons(explored map[string]Result) (list []Skeleton) {
 				if sum == 0 && traces > 0 {
 					at = i
 				}
-				sum += traces
+				sum = plus(sum, traces)
 			}
 			each = append(each, sum)
 			first = append(first, insides[at])
