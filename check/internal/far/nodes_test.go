@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 // again, so that a worker can join.
 func TestServerForgets(t *testing.T) {
 	build := func(node string) *sut.Program {
-		return suttest.Build(t, sut.BuildOptions{Dir: "../../../examples/nodes", Package: "./counter/" + node})
+		const dir = "../../../examples/nodes/counter"
+		return suttest.Build(t, sut.BuildOptions{Dir: dir, Package: "./" + node})
 	}
 	server, client := build("server"), build("client")
 	c := nodes.Config{Nodes: []nodes.Node{
