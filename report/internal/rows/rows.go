@@ -145,12 +145,26 @@ func messagesOf(step report.Step, streams wire.Decoders) []string {
 
 // joins reports whether two rows become one: nothing is seen of them outside, and they are about
 // the same object, in the same function. An empty object says nothing, so rows without one stay
-// apart.
+// apart, unless they are at no place either and do the same: time passes, again.
 func joins(a, b Row) bool {
+	if a.passesAs(b) {
+		return true
+	}
 	return (a.quiet() || a.Key) && (b.quiet() || b.Key) && len(a.Messages)+len(b.Messages) == 0 &&
 		a.Goroutine == b.Goroutine && a.Object == b.Object && a.Object != "" && a.Function == b.Function &&
 		a.Library == b.Library && (a.Library == "" || a.Source == b.Source) && a.kind == b.kind &&
 		len(a.Outputs) == 0
+}
+
+// passesAs reports whether two rows are at no place, about nothing, and do the same.
+func (r Row) passesAs(b Row) bool {
+	for _, x := range []Row{r, b} {
+		if !x.quiet() || x.Object+x.Source+x.Function+x.Library != "" || x.Preempts || x.Cached {
+			return false
+		}
+	}
+	return r.Goroutine == b.Goroutine && r.kind == b.kind && len(r.operations) == 1 &&
+		r.operations[0].name == b.operations[0].name
 }
 
 // join adds the step b to the row a and says whether there was room for it. A row has at most
@@ -158,6 +172,7 @@ func joins(a, b Row) bool {
 func join(a *Row, b Row) bool {
 	last := &a.operations[len(a.operations)-1]
 	switch {
+	case a.passesAs(b): // the numbers of the steps say how often
 	case last.name == b.operations[0].name:
 		last.times++
 		a.Key = a.Key || b.Key

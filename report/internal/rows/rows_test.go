@@ -111,3 +111,20 @@ func TestCriticalSection(t *testing.T) {
 		t.Errorf("an unknown one is called %q", name)
 	}
 }
+
+// TestTimePasses: steps at no place that do the same are one row, unless something is seen of them.
+func TestTimePasses(t *testing.T) {
+	pass := report.Step{Goroutine: 4, Operation: "time passes", Kind: report.Synchronisation}
+	told := pass
+	told.Restored = "a checkpoint"
+	placed := pass
+	placed.Source = "a.go:1"
+	rows := Of([]report.Step{pass, pass, pass, placed, placed, pass, told, pass})
+	var got []int
+	for _, r := range rows {
+		got = append(got, r.Last)
+	}
+	if want := []int{2, 3, 4, 5, 6, 7}; !slices.Equal(got, want) || rows[0].What() != "time passes" {
+		t.Errorf("rows end with steps %v, want %v; the first one is %q", got, want, rows[0].What())
+	}
+}

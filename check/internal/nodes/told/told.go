@@ -22,7 +22,7 @@ import (
 const NotInTime = "the time limit was reached before"
 
 // Steps are the events of all nodes, in an order that is possible. An advance of the clock is one
-// step.
+// step. Of advances with nothing in between, only the last one is told.
 func Steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 	ticks := 0
 	arrive := arrivals(net, g)
@@ -33,8 +33,7 @@ func Steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 			ticks = e.Tick
 			now := network.Did(e).Time
 			list = append(list, partsBefore(net, ticks)...)
-			list = append(list, report.NodeStep{What: "the time is " + clockText(now),
-				Kind: model.Pass.String(), Time: now})
+			list = advance(list, now)
 			list = append(list, healsAfter(net, ticks)...)
 			list = append(list, arrive[ticks]...)
 		case e.Tick == 0:
@@ -45,6 +44,16 @@ func Steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 		}
 	}
 	return list
+}
+
+// advance adds an advance of the clock. If nothing was done since the one before, only the last one
+// stays: programs with tickers would fill pages with them.
+func advance(list []report.NodeStep, now time.Duration) []report.NodeStep {
+	if n := len(list); n > 0 && list[n-1].Kind == model.Pass.String() {
+		list = list[:n-1]
+	}
+	return append(list, report.NodeStep{What: "the time is " + clockText(now),
+		Kind: model.Pass.String(), Time: now})
 }
 
 // shown is the beginning of data, quoted, and how many there are if that is not all.

@@ -1,9 +1,28 @@
 package told
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/tandem-mc/tandem/report"
 )
+
+// TestAdvance: of advances of the clock with nothing in between, the last one is told.
+func TestAdvance(t *testing.T) {
+	list := advance(nil, time.Second)
+	list = advance(list, 2*time.Second)
+	list = append(list, report.NodeStep{Node: "a", What: "sends"})
+	list = advance(list, 2500*time.Millisecond)
+	var got []string
+	for _, s := range list {
+		got = append(got, s.What)
+	}
+	if want := []string{"the time is 2 s", "sends", "the time is 2.5 s"}; !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}
 
 // TestShown: data that are long are cut, by the columns that they take.
 func TestShown(t *testing.T) {
