@@ -58,11 +58,10 @@ func tandemReceiveMessage(fd int, p unsafe.Pointer, flags int) (int, Errno) {
 
 func tandemSendMessage(fd int, p unsafe.Pointer, flags int) (int, Errno) {
 	m := (*Msghdr)(p)
-	if m.Controllen > 0 {
-		tandemRefuseCall("sending control messages (descriptors, credentials, packet information) over " +
-			"a socket")
-	}
 	b := tandemGather(unsafe.Slice(m.Iov, m.Iovlen), tandemEndpoints[fd].atOnce())
+	if m.Controllen > 0 {
+		return tandemSendAncillary(fd, b, flags, m)
+	}
 	return tandemSendTo(fd, unsafe.Pointer(unsafe.SliceData(b)), len(b), flags, unsafe.Pointer(m.Name),
 		uintptr(m.Namelen))
 }

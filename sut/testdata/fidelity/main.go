@@ -19,6 +19,8 @@ func main() {
 	streams("tcp", "[::1]:0")
 	udp("127.0.0.1:0")
 	udp("[::1]:0")
+	control("udp4", "127.0.0.1:0", syscall.IPPROTO_IP, syscall.IP_TOS)
+	control("udp6", "[::1]:0", syscall.IPPROTO_IPV6, syscall.IPV6_TCLASS)
 	dir := must(os.MkdirTemp("", "fidelity"))
 	defer os.RemoveAll(dir)
 	unix(dir)

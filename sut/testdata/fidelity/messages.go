@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
+	"unsafe"
 )
 
 func udp(address string) {
@@ -55,6 +57,46 @@ func udp(address string) {
 	n, oobn, flags, _, err := m.ReadMsgUDP(p[:3], make([]byte, 64))
 	say("udp message", string(p[:n]), oobn, flags, err)
 	m.Close()
+}
+
+// control sends datagrams with control messages, as QUIC does.
+func control(network, address string, level, kind int) {
+	a := must(net.ListenUDP(network, must(net.ResolveUDPAddr(network, address))))
+	b := must(net.ListenUDP(network, must(net.ResolveUDPAddr(network, address))))
+	to := b.LocalAddr().(*net.UDPAddr)
+	mark := message(level, kind, []byte{2, 0, 0, 0})
+	segments := func(n byte) []byte { return message(17, 103, []byte{n, 0}) } // UDP_SEGMENT
+	n, oobn, err := a.WriteMsgUDP([]byte("marked"), mark, to)
+	say("marked", n, oobn, err)
+	n, _, err = a.WriteMsgUDP([]byte("in three parts"), append(segments(5), mark...), to)
+	say("parts", n, err)
+	n, _, err = a.WriteMsgUDP([]byte("one"), segments(5), to)
+	say("one part", n, err)
+	_, _, err = a.WriteMsgUDP(make([]byte, 65), segments(0), to)
+	say("not cut", err)
+	_, _, err = a.WriteMsgUDP(make([]byte, 1000), segments(1), to)
+	say("too many parts", err)
+	p := make([]byte, 100)
+	for range 6 {
+		n, oobn, _, _, err := b.ReadMsgUDP(p, make([]byte, 100))
+		say("part", n, strings.Trim(string(p[:n]), "\x00"), oobn, err)
+	}
+	_, _, err = a.WriteMsgUDP([]byte("x"), mark[:10], to)
+	say("cut control message", err)
+	mark[0] = 100
+	_, _, err = a.WriteMsgUDP([]byte("x"), mark, to)
+	say("long control message", err)
+	say("closed", a.Close(), b.Close())
+}
+
+// message is a control message.
+func message(level, kind int, data []byte) []byte {
+	b := make([]byte, syscall.CmsgSpace(len(data)))
+	h := (*syscall.Cmsghdr)(unsafe.Pointer(&b[0]))
+	h.Level, h.Type = int32(level), int32(kind)
+	h.SetLen(syscall.CmsgLen(len(data)))
+	copy(b[syscall.CmsgLen(0):], data)
+	return b
 }
 
 func unix(dir string) {
