@@ -203,8 +203,6 @@ adaptive: setup build
 libraries: PEERS = all
 libraries: setup build
 	cd examples/libraries && $(GO) test -v -count=1 .
-	cd examples/nodes/grpc && $(GO) test -v -count=1 .
-	cd examples/nodes/raft && $(GO) test -v -count=1 .
 
 servers: PEERS = all
 servers: setup build
