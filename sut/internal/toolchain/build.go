@@ -270,9 +270,44 @@ func (t *Toolchain) runList(ctx context.Context, o BuildOptions, env string) ([]
 		err = errors.New("no package matches: check the name")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w; check the name, and go.mod", o.Package, err)
+		return nil, fmt.Errorf("looking up %s: %w; %s", o.Package, err, t.whatToName(ctx, o, err))
 	}
 	return packages, nil
+}
+
+// whatToName is what to do about a package that is not there. In a directory without Go files it
+// names programs below.
+func (t *Toolchain) whatToName(ctx context.Context, o BuildOptions, missing error) string {
+	const most = 3
+	const advice = "check the name, and go.mod"
+	if !strings.HasPrefix(missing.Error(), "no Go files in ") {
+		return advice
+	}
+	from, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return advice
+	}
+	dir := o.Package
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(from, dir)
+	}
+	list, err := t.goCommand(ctx, dir, "list", "-e", "-f", `{{if eq .Name "main"}}{{.Dir}}{{end}}`, "./...")
+	if err != nil {
+		return advice
+	}
+	var programs []string
+	for program := range strings.Lines(string(list)) {
+		if below, err := filepath.Rel(from, strings.TrimSpace(program)); err == nil {
+			programs = append(programs, "./"+below)
+		}
+	}
+	switch {
+	case len(programs) == 0:
+		return advice
+	case len(programs) > most:
+		programs = append(programs[:most], "...")
+	}
+	return "name a program (" + strings.Join(programs, ", ") + "), or a configuration with nodes (-c FILE)"
 }
 
 // decodeList reads what go list prints: one JSON object after the other. The first error that a
