@@ -207,8 +207,7 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		Properties: properties.Wanted{Agree: c.Agree, Exclusive: c.Exclusive},
 		Worker:     sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	asked := pick.Asked{Delays: c.Bounds.Delays, Peers: c.Group != nil,
-		SlowAndParted: c.Slow > 0 && len(c.Partitions) > 0,
-		Choices:       c.Group != nil && c.Group.Behaviours() > 1}
+		Choices: c.Group != nil && c.Group.Behaviours() > 1}
 	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {
 		return config, clean, err
 	}

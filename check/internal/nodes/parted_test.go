@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -389,6 +390,43 @@ func TestPartitionsAgainstTwin(t *testing.T) {
 	for _, kind := range "abtex" {
 		if *systems >= 25 && kinds[kind] == 0 {
 			t.Errorf("no node comes to %c", kind)
+		}
+	}
+}
+
+// TestRareEndsBehindPartitions: what random nodes seldom come to, explored and at random.
+func TestRareEndsBehindPartitions(t *testing.T) {
+	program := build(t, "./testdata/parted")
+	for _, c := range []struct {
+		name    string
+		scripts []string
+		slows   int
+		got     string
+	}{
+		// Data come before the network is parted, and the reset after them does not.
+		{"a reset alone is held", []string{"a10000 wa s27 wb", "d3 wa s243 r729 r2187"}, 0, "abt"},
+		// The server has closed the connection and gets a letter, so it resets that. Its own letter
+		// and the end are slow, and are not sent again once the network was parted.
+		{"a slow end is lost", []string{"a10000 r9 wa", "d81 r729 wb r2187"}, 1, "tx"},
+	} {
+		if want := partedOutcomes(c.scripts, 1, partedState{slows: c.slows}); !slices.Contains(want, c.got) {
+			t.Errorf("%s: the client comes to %q, want %s among it", c.name, want, c.got)
+		}
+		list := partedNodes(program, c.scripts, 1, "not:"+c.got)
+		config := Config{Nodes: list, Partitions: both(), Slow: c.slows}
+		for _, walks := range []*pick.Walks{nil, {Seed: 1, Picks: allPicks}} {
+			if config.Walks = walks; walks != nil {
+				config.Executions = 20_000
+			}
+			r, err := Run(t.Context(), config)
+			if err != nil || r.Violation() == nil || r.Violation().Recording == nil {
+				t.Errorf("%s, at random %t: %+v, %v", c.name, walks != nil, r, err)
+				continue
+			}
+			again, err := Replay(t.Context(), programsOf(list), throughFile(t, r.Violation().Recording), 2)
+			if err != nil || again.Violation == nil {
+				t.Errorf("%s: %+v, %v", c.name, again, err)
+			}
 		}
 	}
 }

@@ -190,6 +190,7 @@ func (w *walk) part() {
 	w.cut, w.parted, w.cutAt = true, w.now, nil
 	for _, m := range w.members {
 		m.Hold.Connects = m.Tried
+		m.losesEnds()
 	}
 }
 
@@ -422,6 +423,38 @@ func (m *member) IsReset(conn string) bool {
 	})
 }
 
+// isParted says whether nothing gets through now from who has sent something.
+func (m *member) isParted(a *skeleton.Arrival) bool {
+	return m.walk.net.Parts(m.Node, a.Send.Component) && m.Ticks < m.walk.net.Parted.Until
+}
+
+// losesEnds finds the connections whose end is slow and lost when the network is parted. Something
+// that was not read has come to the other node by then, after it has closed the connection. So it
+// has reset that, and sends nothing again. Of what was sent in this epoch, any first part has come.
+func (m *member) losesEnds() {
+	for _, a := range slices.Concat(m.Arrivals, m.inbox) {
+		sent, closed, come := a.Send.Name, network.Did(&a.Send), 0
+		if closed.Kind != model.Close || !m.walk.slow.Holds(sent, m.walk.ticks) ||
+			!m.walk.net.Parts(m.Node, a.Send.Component) {
+			continue
+		}
+		ticks := 0
+		for i := range m.Made {
+			e := &m.Made[i]
+			ticks = max(ticks, e.Tick)
+			if d := network.Did(e); d.Kind != model.Send || d.Conn != closed.Conn {
+				continue
+			}
+			isOnItsWay := ticks == m.walk.ticks && m.walk.random.IntN(2) == 0
+			if isOnItsWay || m.walk.slow.Holds(e.Name, m.walk.ticks) {
+				break
+			}
+			come += len(m.walk.net.Data[network.Did(e)])
+		}
+		m.aborted[sent] = m.aborted[sent] || come > closed.Taken
+	}
+}
+
 // breakSome has some of the resets come that can, or all.
 func (m *member) breakSome(r *model.Reaction, all bool) {
 	for i := range m.Arrivals {
@@ -429,7 +462,7 @@ func (m *member) breakSome(r *model.Reaction, all bool) {
 		closed := network.Did(&a.Send)
 		at, ended, can := m.CanBreak(i)
 		// It comes after the close, and after what was not read.
-		if !can || m.walk.slow.Holds(a.Send.Name, m.Ticks) ||
+		if !can || m.walk.slow.Holds(a.Send.Name, m.Ticks) || m.isParted(a) && closed.Late != 0 ||
 			m.walk.slow.Delays(closed.Conn, a.Send.Component, m.Node, m.Ticks) {
 			continue
 		}

@@ -342,18 +342,33 @@ func TestSlowAgainstTwin(t *testing.T) {
 }
 
 // TestSlowExploredAgainstTwin: random nodes whose connection is slow come to the same as a system
-// whose states are all gone through, and to nothing else.
+// whose states are all gone through, and to nothing else. So they do if the network is parted, too.
 func TestSlowExploredAgainstTwin(t *testing.T) {
 	program := build(t, "./testdata/parted")
-	for seed := range uint64(*systems) {
+	compare := func(t *testing.T, seed uint64, most int, partitions [][][2]int) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		scripts := randomParted(r)
-		who, slow := r.IntN(2), 1+r.IntN(3)/2
-		want := partedOutcomes(scripts, who, partedState{slows: slow, longest: 3, parted: 2})
+		who, from := r.IntN(2), partedState{slows: min(1+r.IntN(3)/2, most), longest: 3}
+		if partitions == nil {
+			from.parted = 2
+		}
+		want := partedOutcomes(scripts, who, from)
 		twin{seed, scripts, who, want, func(check string) Config {
-			return Config{Nodes: partedNodes(program, scripts, who, check), Slow: slow}
+			return Config{Nodes: partedNodes(program, scripts, who, check), Slow: from.slows,
+				Partitions: partitions}
 		}}.explored(t, 1)
 	}
+	t.Run("slow", func(t *testing.T) {
+		for seed := range uint64(*systems) {
+			compare(t, seed, 2, nil)
+		}
+	})
+	// These take longer.
+	t.Run("parted and slow", func(t *testing.T) {
+		for seed := range uint64(1 + *systems/20) {
+			compare(t, seed, 1, both())
+		}
+	})
 }
 
 // comeTo compares walks with what one of their nodes comes to in a system whose states are all gone

@@ -159,10 +159,10 @@ func (n *Environment) IsLetThrough(i int) bool {
 	a := &n.Arrivals[i]
 	may, must := n.net.IsHeld(n.Node, a.Send.Component, n.sent[i])
 	switch {
-	case !may || n.Ticks < n.net.Parted.From:
-		return true
 	case n.hasHealed():
 		return !network.IsLost(n.net, n.Made, n.Arrivals, a, n.resetNext(network.Did(&a.Send).Conn))
+	case !may || n.Ticks < n.net.Parted.From:
+		return true
 	}
 	return !must && n.Ticks == n.net.Parted.From && n.Hold.Early[i]
 }
@@ -255,7 +255,9 @@ func (n *Environment) breaksNext(r *model.Reaction) bool {
 	i := slices.IndexFunc(n.Arrivals, func(a skeleton.Arrival) bool { return a.Send.Name == next.From })
 	at := n.connOf(network.Did(next).Conn)
 	if i < 0 || at < 0 || !n.canBreak(i, at) || n.conns[at].ended != network.Did(next).End ||
-		n.Pace != nil && !n.Pace.Breaks(next.Name, n.Moment()) {
+		n.Pace != nil && !n.Pace.Breaks(next.Name, n.Moment()) ||
+		n.Pace == nil && !n.Hold.Resets[i] &&
+			network.ResetWaits(n.net, n.Made, &n.Arrivals[i], n.conns[at].ended) {
 		return false
 	}
 	n.BreakOff(i, at, r)

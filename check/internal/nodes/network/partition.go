@@ -40,6 +40,23 @@ func (n *Nodes) IsHeld(a, b, epoch int) (may, must bool) {
 	return epoch >= n.Parted.From, epoch > n.Parted.From
 }
 
+// isUnderWay says whether something that was sent to a node may not have arrived when the network
+// is parted, or is sent while it is. What is slow can be under way for longer than that.
+func (n *Nodes) isUnderWay(events []skeleton.Event, a *skeleton.Arrival) bool {
+	return n.Parts(a.Send.To, a.Send.Component) && Epoch(events, a) < n.Parted.Until &&
+		(Did(&a.Send).Late == Sometime || Due(events, a) >= n.Parted.From)
+}
+
+// NextDue is the next later epoch in which something can be due that a node sends to another one,
+// and the one in which it arrives at the latest as it is due now. What is due while the network is
+// parted arrives when that heals. So it may as well be due when that is parted, and be held.
+func (n *Nodes) NextDue(from, to, due int) (next, arrives int) {
+	if next = due + 1; n.Parts(from, to) && next > n.Parted.From && next <= n.Parted.Until {
+		return n.Parted.Until + 1, n.Parted.Until
+	}
+	return next, due
+}
+
 // earliest is the first epoch in which what is sent can arrive, and latest the last one.
 func (n *Nodes) earliest(a, b, epoch int) int {
 	if _, must := n.IsHeld(a, b, epoch); must {
@@ -113,13 +130,28 @@ func HoldOf(net *Nodes, node int, script []skeleton.Event, arrivals []skeleton.A
 		before = script[:i]
 	}
 	for i := range arrivals {
-		h.Resets[i] = !isOver
+		h.Resets[i] = !isOver || slices.ContainsFunc(before, func(e skeleton.Event) bool {
+			return Did(&e).Kind == model.Broken && e.From == arrivals[i].Send.Name
+		})
 		may, must := net.IsHeld(node, arrivals[i].Send.Component, Due(script, &arrivals[i]))
 		h.Early[i] = !must && (!may || !isOver) || slices.ContainsFunc(before, func(e skeleton.Event) bool {
 			return gets(&e, &arrivals[i].Send)
-		})
+		}) || may && isReadThoughLost(net, script, arrivals, &arrivals[i])
 	}
 	return h
+}
+
+// isReadThoughLost says whether a script reads what would be lost if it was held. So it has come
+// before the network was parted, and was not read until the connection was reset.
+func isReadThoughLost(net *Nodes, script []skeleton.Event, arrivals []skeleton.Arrival,
+	a *skeleton.Arrival) bool {
+	isReset := func(e skeleton.Event) bool {
+		d := Did(&e)
+		return d.Kind == model.Broken && d.Conn == Did(&a.Send).Conn && !d.End
+	}
+	return slices.ContainsFunc(script, func(e skeleton.Event) bool {
+		return Did(&e).Kind == model.Receive && gets(&e, &a.Send)
+	}) && IsLost(net, script, arrivals, a, slices.ContainsFunc(script, isReset))
 }
 
 // gets says whether what was sent has arrived at a node that makes an event: by that, it takes it,

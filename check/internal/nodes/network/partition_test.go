@@ -1,6 +1,11 @@
 package network
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tandem-mc/tandem/explore/skeleton"
+	"github.com/tandem-mc/tandem/internal/model"
+)
 
 // TestIsHeld: what crosses the links of a partition may be held in the epoch in which it begins,
 // and must be in those after it, up to the heal. Nothing else is held.
@@ -29,5 +34,56 @@ func TestIsHeld(t *testing.T) {
 	}
 	if may, must := (&Nodes{}).IsHeld(0, 2, 1); may || must {
 		t.Error("without a partition something is held")
+	}
+}
+
+// TestHoldOf: what a script takes before the network heals has come before that was parted. So has
+// what it reads later, if it would be lost otherwise: the connection was reset meanwhile.
+func TestHoldOf(t *testing.T) {
+	net := &Nodes{Parted: &Partition{Links: [][2]int{{0, 1}}, From: 1, Until: 3},
+		Data: map[Event][]byte{}}
+	list := func(node int, events ...skeleton.Event) (made []skeleton.Event) {
+		for _, e := range events {
+			made = append(made, InOrder(e, node, len(made)+1))
+		}
+		return made
+	}
+	sends := func(node int, kind model.Kind, aborts bool) skeleton.Event {
+		d := Event{Kind: kind, Conn: "c", Aborts: aborts}
+		d.Sent.Add([]byte{byte(node)})
+		net.Data[d] = []byte("x")
+		return skeleton.Event{Label: d, To: 1 - node}
+	}
+	tick := func(n int) skeleton.Event {
+		return skeleton.Event{Label: Event{Kind: model.Pass}, To: skeleton.Nobody, Tick: n}
+	}
+	takes := func(kind model.Kind, n int) skeleton.Event {
+		return skeleton.Event{Label: Event{Kind: kind, Conn: "c", Taken: 1}, To: skeleton.Nobody,
+			From: skeleton.Name{Component: 1, N: n}}
+	}
+	other := list(1, tick(1), sends(1, model.Send, false), tick(2), sends(1, model.Close, true), tick(3))
+	for _, c := range []struct {
+		name   string
+		script []skeleton.Event
+		early  bool // the letter
+		reset  bool
+	}{
+		{"nothing is taken", []skeleton.Event{tick(1), tick(2), tick(3)}, false, false},
+		{"the epoch is not over", []skeleton.Event{tick(1)}, true, true},
+		{"read while it is parted", []skeleton.Event{tick(1), tick(2), takes(model.Receive, 2), tick(3)},
+			true, false},
+		{"read after the heal", []skeleton.Event{tick(1), tick(2), tick(3), takes(model.Receive, 2)},
+			false, false},
+		{"read after the heal, and reset", []skeleton.Event{sends(0, model.Send, false), tick(1), tick(2),
+			tick(3), takes(model.Receive, 2), takes(model.Broken, 4)}, true, false},
+		{"reset before it is parted", []skeleton.Event{sends(0, model.Send, false), tick(1),
+			takes(model.Broken, 4), tick(2), tick(3)}, true, true},
+	} {
+		script := list(0, c.script...)
+		g := skeleton.Global{{Events: script}, {Events: other}}
+		h := HoldOf(net, 0, script, g.Arrivals(0))
+		if len(h.Early) != 2 || h.Early[0] != c.early || h.Resets[1] != c.reset {
+			t.Errorf("%s: %+v, want early %t and a reset %t", c.name, h, c.early, c.reset)
+		}
 	}
 }

@@ -82,14 +82,14 @@ func ResetWaits(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bo
 	return may
 }
 
-// IsLost says whether data are lost that were held: whoever has sent them has reset the connection
-// since, before the network had healed. What was not sent again by then is dropped. It is known
-// that it was a reset if something that had not been read had arrived by then, or with reset.
+// IsLost says whether data are lost that were under way behind a partition: whoever has sent them
+// has reset the connection since, before the network had healed. What was not sent again by then is
+// dropped. It is known that it was a reset if something that had not been read had arrived by then,
+// or with reset.
 func IsLost(net *Nodes, events []skeleton.Event, arrivals []skeleton.Arrival, a *skeleton.Arrival,
 	reset bool) bool {
 	sent := Did(&a.Send)
-	may, _ := net.IsHeld(a.Send.To, a.Send.Component, Due(events, a))
-	if !may || sent.Kind != model.Send {
+	if sent.Kind != model.Send || !net.isUnderWay(events, a) {
 		return false
 	}
 	return slices.ContainsFunc(arrivals, func(b skeleton.Arrival) bool {
@@ -112,7 +112,26 @@ func arrivedUnread(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) boo
 // not get the end of the stream.
 func NeverEnds(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
 	sent := Did(&a.Send)
-	return sent.Kind == model.Close && (sent.Unaccepted || arrivedUnread(net, events, a))
+	return sent.Kind == model.Close &&
+		(sent.Unaccepted || arrivedUnread(net, events, a) || losesEnd(net, events, a))
+}
+
+// losesEnd says whether the end of a stream is lost: what was not read has come after the close,
+// and before the network was parted. So there was a reset by then. But the end is slow, and was
+// still under way. It is not sent again.
+func losesEnd(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
+	epoch, known, found := unreadAt(net, events, a)
+	return found && known && net.isUnderWay(events, a) &&
+		net.latest(a.Send.To, a.Send.Component, epoch) <= net.Parted.From &&
+		(Due(events, a) > net.Parted.From || Ticks(events) >= net.Parted.Until)
+}
+
+// mayLoseEnd says whether the end of a stream may be lost in that way, as far as is known after
+// some events.
+func mayLoseEnd(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
+	epoch, _, found := unreadAt(net, events, a)
+	return found && net.isUnderWay(events, a) && Ticks(events) >= net.Parted.Until &&
+		net.earliest(a.Send.To, a.Send.Component, epoch) <= net.Parted.From
 }
 
 // Resets lists the branches in which a reset comes to a node earlier than it does in the script.
@@ -199,7 +218,9 @@ func mayBreak(net *Nodes, before []skeleton.Event, arrivals []skeleton.Arrival, 
 		return !end
 	case end:
 		return (ended || k > 0 && Happened(a.After, before[:k-1])) && Unread(net, before, a) &&
-			!arrivedUnread(net, before, a)
+			!arrivedUnread(net, before, a) && (ended || !losesEnd(net, before, a))
+	case !ended && mayLoseEnd(net, before, a):
+		return true
 	}
 	noticed := slices.IndexFunc(before, func(e skeleton.Event) bool {
 		return comesAfter(arrivals, e.From, &a.Send) || e.Tick > Epoch(before, a)

@@ -60,11 +60,9 @@ func (w *Walks) Schedule(random *rand.Rand, length int) sut.Schedule {
 // Asked is what a check asks for that decides whether there are walks, an exploration, or both.
 type Asked struct {
 	Delays *int // a bound, which only explorations have
-	// SlowAndParted is that connections are slow and the network is parted, which only walks have
-	// together.
-	SlowAndParted bool
-	Peers         bool // real peers beside the nodes
-	Choices       bool // and they have choices: then only walks have them
+	Peers  bool // real peers beside the nodes
+	// Choices: the peers have choices, which only walks have.
+	Choices bool
 }
 
 // anyhow picks in all ways.
@@ -93,11 +91,7 @@ func Of(search string, seed uint64, asked Asked) (*Walks, error) {
 
 // notExplored says what there is that explorations do not have; nil: nothing.
 func (a Asked) notExplored() error {
-	switch {
-	case a.SlowAndParted:
-		return errors.New("slow connections and partitions are only explored together at random: add " +
-			"--search random, or leave slow or partition out of faults")
-	case a.Choices:
+	if a.Choices {
 		return errors.New("peers with choices beside nodes are only run at random: add --search random, " +
 			"or leave choices out")
 	}

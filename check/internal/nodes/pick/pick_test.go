@@ -8,7 +8,7 @@ import (
 
 // TestOf: a search is one of explorations or of walks, and what the other kind does is refused.
 func TestOf(t *testing.T) {
-	none, bound, both := Asked{}, Asked{Delays: new(1)}, Asked{SlowAndParted: true}
+	none, bound := Asked{}, Asked{Delays: new(1)}
 	peers, choices := Asked{Peers: true}, Asked{Peers: true, Choices: true}
 	all := []Pick{Uniformly, ByPriority, ByOperation}
 	for _, c := range []struct {
@@ -21,16 +21,14 @@ func TestOf(t *testing.T) {
 		{"auto", none, all, true, ""},
 		{"auto", bound, nil, false, ""},
 		{"auto", peers, nil, false, ""},
-		{"auto", both, all, false, ""},
 		{"auto", choices, all, false, ""},
-		{"auto", Asked{SlowAndParted: true, Delays: new(1)}, nil, false, "slow connections and"},
+		{"auto", Asked{Choices: true, Delays: new(1)}, nil, false, "peers with choices"},
 		{"", none, nil, false, ""},
 		{"", bound, nil, false, ""},
 		{"dpor", none, nil, false, ""},
 		{"dpor", choices, nil, false, "peers with choices beside nodes are only run at random"},
-		{"dpor", both, nil, false, "slow connections and partitions are only"},
 		{"random", none, all, false, ""},
-		{"pct", both, []Pick{ByPriority}, false, ""},
+		{"pct", choices, []Pick{ByPriority}, false, ""},
 		{"pos", none, []Pick{ByOperation}, false, ""},
 		{"pos", bound, nil, false, "delays are not counted in executions at random"},
 		{"surw", none, nil, false, "--search surw cannot be used together with nodes"},

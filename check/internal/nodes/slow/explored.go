@@ -29,12 +29,14 @@ func Branches(net *network.Nodes, item skeleton.Item, limits Limits) (list []ske
 			continue
 		}
 		// A node that is gone does not know how often the clock advances.
-		arrives := item.Local.Waits == nil || network.Ticks(script) >= network.Ticks(before)+d.Late
-		if d.Late > 0 && !arrives {
+		epoch := network.Ticks(before)
+		next, arrives := net.NextDue(item.Component, e.To, epoch+d.Late)
+		hasArrived := item.Local.Waits == nil || network.Ticks(script) >= arrives
+		if !hasArrived && (d.Late > 0 || arrives > epoch) || next-epoch > limits.Longest {
 			continue
 		}
 		data := net.Data[d]
-		d.Late++
+		d.Late = next - epoch
 		if e.Label = d; count(before, &e) > limits.Most {
 			continue
 		}

@@ -90,6 +90,20 @@ func TestBranches(t *testing.T) {
 			t.Errorf("%s, %+v: %q, want %q", c.script, c.limits, got, c.want)
 		}
 	}
+	// What is due behind a partition comes when that heals, so the next time is after that.
+	parted := &network.Nodes{Names: []string{"a", "b"}, Data: map[network.Event][]byte{},
+		Parted: &network.Partition{Links: [][2]int{{0, 1}}, From: 1, Until: 2}}
+	for script, want := range map[string][]string{"a0": {"a1"}, "a1 +": nil, "a1 + +": {"a3"},
+		"+ a0": nil, "+ a0 +": {"+ a2"}} {
+		item := skeleton.Item{Local: skeleton.Local{Events: madeOf(script), Waits: waits}}
+		var got []string
+		for _, b := range Branches(parted, item, Limits{1, 3}) {
+			got = append(got, wordsOf(append(slices.Clone(b.Before), *b.Event)))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s, parted: %q, want %q", script, got, want)
+		}
+	}
 	// What goes to peers is never late.
 	net := &network.Nodes{Names: []string{"a", "peers"}, Beside: func(string) bool { return true }}
 	item := skeleton.Item{Local: skeleton.Local{Events: madeOf("a0")}}
