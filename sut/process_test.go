@@ -42,6 +42,41 @@ func TestStay(t *testing.T) {
 	}
 }
 
+// TestTogether: workers that are together are on the processor of the first, and so is the
+// goroutine, also after one of them has become another process.
+func TestTogether(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := affinity(t, 0)
+	var all []*sut.Worker
+	for i, name := range []string{"counter", "fatal"} {
+		w, err := sut.Start(program, sut.Options{Args: []string{name}, Processor: i + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		all = append(all, w)
+	}
+	where := affinity(t, all[0].Pid())
+	leave := sut.Together(all)
+	pid := all[1].Pid()
+	for range 3 {
+		for _, w := range all {
+			run(t, w, sut.Schedule{}, nil)
+			if got := affinity(t, w.Pid()); got != where || affinity(t, 0) != where {
+				t.Errorf("a worker may run on %v and the goroutine on %v, want %v", got, affinity(t, 0), where)
+			}
+		}
+	}
+	if all[1].Pid() == pid {
+		t.Error("the worker is the same process, after a fatal error")
+	}
+	leave()
+	if got := affinity(t, 0); got != before {
+		t.Errorf("afterwards the goroutine may run on %v, want %v", got, before)
+	}
+}
+
 func affinity(t *testing.T, pid int) (set unix.CPUSet) {
 	t.Helper()
 	if err := unix.SchedGetaffinity(pid, &set); err != nil {

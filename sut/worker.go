@@ -125,3 +125,14 @@ func (w *Worker) Pid() int { return w.process.Pid() }
 // it returns is called. Only that goroutine may then call Run, which need not move it
 // there and back for each execution.
 func (w *Worker) Stay() (leave func()) { return w.processor.Stay() }
+
+// Together keeps the calling goroutine on the processor of some workers, as Stay does, and brings
+// all of them to that of the first. One of them runs at a time, in the turns that the caller gives
+// them: it may call their Runs in coroutines.
+func Together(workers []*Worker) (leave func()) {
+	var all []*process.Processor
+	for _, w := range workers {
+		all = append(all, &w.processor)
+	}
+	return process.StayTogether(all)
+}

@@ -199,9 +199,10 @@ func (x *explorer) between() (err error) {
 // start starts one worker more for each node. Each is told what the program takes, and asks before
 // time passes. Who has started some and not all is to close those.
 func (x *explorer) start() error {
+	crew := len(x.workers) / len(x.config.Nodes)
 	for i, node := range x.config.Nodes {
 		o := x.options(i)
-		o.Processor = len(x.workers) + 1
+		o.Processor = crew + 1 // of a crew, one worker runs at a time
 		w, err := sut.Start(node.Program, o)
 		if err != nil {
 			return fmt.Errorf("node %s: %w", node.Name, err)

@@ -3,9 +3,9 @@ package nodes
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/beside"
@@ -31,6 +31,7 @@ type walk struct {
 	members []*member
 	peers   *beside.Component // nil: there are none
 	random  *rand.Rand
+	turn    *member // whose turn it is; nil: all are gone
 	// stays is how likely a node goes on that could also let another one.
 	stays float64
 	now   time.Duration
@@ -54,8 +55,10 @@ type walk struct {
 type member struct {
 	environment.Walked
 	walk *walk
-	turn chan struct{}
-	gone bool
+	// goOn has it run until it lets others go on, which yield does.
+	goOn  func() (struct{}, bool)
+	yield func(struct{}) bool
+	gone  bool
 	// waits: it can do nothing but wait, for its timer that is due, if it has one. news: something
 	// may have come since it found out. once: it lets others go on that do something at this time.
 	waits, news, once bool
@@ -94,8 +97,7 @@ func newWalk(net *network.Nodes, wanted *properties.Wanted, random *rand.Rand) *
 	for c := range net.Programs() {
 		n := environment.NewWalked(net, c)
 		n.Said = said
-		m := &member{Walked: n, walk: w, turn: make(chan struct{}, 1),
-			aborted: map[skeleton.Name]bool{}, timing: pace.Timing{}}
+		m := &member{Walked: n, walk: w, aborted: map[skeleton.Name]bool{}, timing: pace.Timing{}}
 		n.Pace = m
 		n.Datagrams.Carrier = air.From(c)
 		air.Sockets = append(air.Sockets, &n.Datagrams)
@@ -106,30 +108,28 @@ func newWalk(net *network.Nodes, wanted *properties.Wanted, random *rand.Rand) *
 
 // run runs all nodes at the same time, of which one has its turn. It returns when all of them have
 // ended. Each is run by a function that returns when the execution has ended, with why the
-// walk is to end because of that.
+// walk is to end because of that. These are coroutines: to let another one go on takes no time. That
+// of a goroutine which another one wakes would take longer than what most inputs need.
 func (w *walk) run(play func(m *member) (over string)) {
-	var group sync.WaitGroup
 	for _, m := range w.members {
-		group.Go(func() {
-			<-m.turn
+		m.goOn, _ = iter.Pull(func(yield func(struct{}) bool) {
+			m.yield = yield
 			over := play(m)
 			m.gone = true
 			w.tell(m)
 			w.over = cmp.Or(w.over, over)
-			if next := w.next(nil); next != nil {
-				next.turn <- struct{}{}
-			}
+			w.turn = w.next(nil)
 		})
 	}
-	w.next(nil).turn <- struct{}{}
-	group.Wait()
+	for w.turn = w.next(nil); w.turn != nil; {
+		w.turn.goOn()
+	}
 }
 
 // pass lets others go on, if they are chosen to, until it is the turn of this one again.
 func (w *walk) pass(m *member) {
-	if next := w.next(m); next != m {
-		next.turn <- struct{}{}
-		<-m.turn
+	if w.turn = w.next(m); w.turn != m {
+		m.yield(struct{}{})
 	}
 }
 

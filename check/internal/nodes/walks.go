@@ -162,6 +162,7 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 	// the same walk, whatever the processors do.
 	//
 	// One node of a walk runs at a time, so what they note needs no lock.
+	defer sut.Together(t.workers)()
 	w.run(func(m *member) string {
 		over, err := x.play(t, m)
 		if err != nil {

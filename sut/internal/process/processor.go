@@ -22,6 +22,7 @@ type Processor struct {
 	chosen   bool
 	known    bool
 	stays    bool // the goroutine that calls Share is there
+	together bool // and other processes, so it does not move
 	pid      int  // of the process that is there
 	crowding crowding
 }
@@ -51,8 +52,16 @@ func (p *Processor) leaveCrowd() {
 // move ties the threads of the process, and that of the checker, to another processor. Where that
 // cannot be done, all stays as it is, or becomes slower: a matter of speed only.
 func (p *Processor) move(cpu int) {
-	p.one = unix.CPUSet{}
-	p.one.Set(cpu)
+	one := unix.CPUSet{}
+	one.Set(cpu)
+	if p.bring(one); p.stays {
+		_ = unix.SchedSetaffinity(0, &p.one)
+	}
+}
+
+// bring ties the threads of the process to another processor.
+func (p *Processor) bring(one unix.CPUSet) {
+	p.one = one
 	var reader procfs.Reader
 	threads, err := reader.Threads(p.pid)
 	if err != nil {
@@ -60,9 +69,6 @@ func (p *Processor) move(cpu int) {
 	}
 	for _, tid := range threads {
 		_ = unix.SchedSetaffinity(tid, &p.one)
-	}
-	if p.stays {
-		_ = unix.SchedSetaffinity(0, &p.one)
 	}
 }
 
@@ -95,7 +101,9 @@ func (p *Processor) Share() (leave func()) {
 		return func() {}
 	}
 	if p.stays {
-		p.leaveCrowd()
+		if !p.together {
+			p.leaveCrowd()
+		}
 		return func() {}
 	}
 	runtime.LockOSThread()
@@ -118,6 +126,24 @@ func (p *Processor) Stay() (leave func()) {
 	p.stays = true
 	return func() {
 		p.stays = false
+		away()
+	}
+}
+
+// StayTogether keeps the calling goroutine on the processor of the first process, as Stay does, and
+// brings the others there. None of them moves until the function that it returns is called.
+func StayTogether(all []*Processor) (leave func()) {
+	away := all[0].Stay()
+	for _, p := range all {
+		if p.known && p.one != all[0].one {
+			p.bring(all[0].one)
+		}
+		p.stays, p.together = true, true
+	}
+	return func() {
+		for _, p := range all {
+			p.stays, p.together = false, false
+		}
 		away()
 	}
 }
