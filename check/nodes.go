@@ -207,11 +207,13 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 		Properties: properties.Wanted{Agree: c.Agree, Exclusive: c.Exclusive},
 		Worker:     sut.Options{Env: c.Env, Dir: cwd, Environment: c.World}}
 	asked := pick.Asked{Delays: c.Bounds.Delays, Peers: c.Group != nil,
+		Pauses:  len(c.Pauses) > 0,
 		Choices: c.Group != nil && c.Group.Behaviours() > 1}
 	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {
 		return config, clean, err
 	}
-	config.Crashes, config.CrashLimit = c.Crashing(), c.CrashLimit
+	config.Crash = nodes.Crash{Crashes: c.Crashing(), CrashLimit: c.CrashLimit, Pauses: c.Pausing(),
+		PauseLimit: c.PauseLimit}
 	config.Datagrams, config.DatagramLimit = datagram.Faults(&config.Worker.Environment)
 	// It is the date of all nodes, which have one clock.
 	config.Worker.Environment.Start = c.Date.Unix()

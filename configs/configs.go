@@ -97,12 +97,15 @@ type Others struct {
 	// times.
 	Crashes    []string `json:",omitempty"`
 	CrashLimit int      `json:",omitempty"`
+	// Pauses are likewise the names of nodes that may be paused, each PauseLimit times.
+	Pauses     []string `json:",omitempty"`
+	PauseLimit int      `json:",omitempty"`
 	// Slow is how often a connection between nodes is slow, at most.
 	Slow int `json:",omitempty"`
 }
 
-// anyNode is, in Others.Partitions, each node parted from all others, and in Others.Crashes every
-// node.
+// anyNode is, in Others.Partitions, each node parted from all others, and in Others.Crashes and
+// Others.Pauses every node.
 const anyNode = "*"
 
 // maxPublished bounds how many patterns a property has of names that nodes publish.

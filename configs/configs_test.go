@@ -374,11 +374,12 @@ var badFiles = []struct{ text, want string }{
 	{"faults: [1, rest]",
 		`x.yaml:1: faults: "rest" is no kind of fault: choose one of refused, reset, end, silent, lost, ` +
 			`duplicated, reordered; peer=NAME and on=connect, on=read, on=write narrow them; ` +
-			`partition, crash and slow are for nodes`},
+			`partition, crash, pause and slow are for nodes`},
 	{"faults: 1,slow", `x.yaml:1: faults: only connections between nodes are slow, and there are none: ` +
 		`leave it out`},
 	{"faults: 1,slow,slow", `x.yaml:1: faults: "slow" is given twice: leave one out`},
 	{"faults: 1,crash", `x.yaml:1: faults: only nodes crash, and there are none: leave it out`},
+	{"faults: 1,pause", `x.yaml:1: faults: only nodes are paused, and there are none: leave it out`},
 	{"agree: [x]",
 		`x.yaml:1: agree: only several nodes have what it is about, and there are none: leave it out`},
 	{"exclusive: [x]",
@@ -709,7 +710,7 @@ func FuzzParse(f *testing.F) {
 
 // TestFaultsKey: the flag and the key take the same words, in every order after the number.
 func TestFaultsKey(t *testing.T) {
-	want := Faults{2, []string{"reset", "end"}, []string{"read"}, []string{"redis"}, nil, nil, false}
+	want := Faults{2, []string{"reset", "end"}, []string{"read"}, []string{"redis"}, nil, nil, nil, false}
 	for _, list := range []string{"2,reset,end,peer=redis,on=read", "2 on=read reset peer=redis end",
 		"2, reset, end, on=read, peer=redis"} {
 		got, err := ParseFaults(list)

@@ -230,7 +230,7 @@ func scalarsOf(c Config) map[string]*yaml.Node {
 // faultsOf are those of the network, as ParseFaults reads them.
 func faultsOf(c Config) string {
 	// Where the network may only be parted, or nodes crash, the world has no other faults.
-	limit := max(c.World.Faults, c.CrashLimit, c.Slow)
+	limit := max(c.World.Faults, c.CrashLimit, c.PauseLimit, c.Slow)
 	if limit == 0 && len(c.Partitions) > 0 {
 		limit = 1
 	}
@@ -240,6 +240,9 @@ func faultsOf(c Config) string {
 	}
 	for _, name := range c.Crashes {
 		words = append(words, strings.TrimSuffix("crash="+name, "="+anyNode))
+	}
+	for _, name := range c.Pauses {
+		words = append(words, strings.TrimSuffix("pause="+name, "="+anyNode))
 	}
 	if c.Slow > 0 {
 		words = append(words, "slow")

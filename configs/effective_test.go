@@ -131,7 +131,7 @@ func TestEffectiveChanges(t *testing.T) {
 			c.SetEarlyTimers(rapid.IntRange(0, 3).Draw(r, "timers"))
 		},
 		"faults": func(_ *rapid.T, c *Config) {
-			c.SetFaults(Faults{2, []string{"reset", "end"}, []string{"read"}, nil, nil, nil, false})
+			c.SetFaults(Faults{2, []string{"reset", "end"}, []string{"read"}, nil, nil, nil, nil, false})
 		},
 		"races":      func(_ *rapid.T, c *Config) { c.Races = nil },
 		"self_check": func(r *rapid.T, c *Config) { c.SelfCheck = rapid.IntRange(0, 2).Draw(r, "one of") },

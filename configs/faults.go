@@ -27,6 +27,8 @@ type Faults struct {
 	// Crashes are those of Others. If they, slow connections and partitions are all that is named,
 	// Limit is that of them.
 	Crashes []string
+	// Pauses are those of Others, of which Limit is as that of Crashes.
+	Pauses []string
 	// Slow says that connections between nodes are slow, Limit times in an execution at most.
 	Slow bool
 }
@@ -54,7 +56,7 @@ func ParseFaults(list string) (Faults, error) {
 			return f, err
 		}
 	}
-	onlyParts := len(f.Partitions) > 0 && len(f.Kinds)+len(f.Crashes) == 0 && !f.Slow
+	onlyParts := len(f.Partitions) > 0 && len(f.Kinds)+len(f.Crashes)+len(f.Pauses) == 0 && !f.Slow
 	if onlyParts && f.Limit > 1 {
 		return f, fmt.Errorf("the network is parted once in an execution at most: give 1,partition")
 	}
@@ -82,6 +84,10 @@ func (f *Faults) narrow(word string) error {
 		to, value = &f.Crashes, anyNode
 	case key == "crash":
 		to = &f.Crashes
+	case word == "pause":
+		to, value = &f.Pauses, anyNode
+	case key == "pause":
+		to = &f.Pauses
 	case word == "slow" && !f.Slow:
 		f.Slow = true
 		return nil
@@ -94,7 +100,7 @@ func (f *Faults) narrow(word string) error {
 		return fmt.Errorf("%q is given twice: leave one out", word)
 	case key != "" || !slices.Contains(sut.FaultKinds, value):
 		return fmt.Errorf("%.40q is no kind of fault: choose one of %s; peer=NAME and on=%s narrow them; "+
-			"partition, crash and slow are for nodes",
+			"partition, crash, pause and slow are for nodes",
 			word, strings.Join(sut.FaultKinds, ", "), strings.Join(sut.FaultOperations, ", on="))
 	}
 	if slices.Contains(*to, value) {
@@ -108,7 +114,13 @@ func (f *Faults) narrow(word string) error {
 func (c *Config) SetFaults(f Faults) {
 	f.setTo(&c.World)
 	c.Partitions = f.partitions()
-	c.Crashes, c.CrashLimit = f.crashes()
+	c.setMishaps(f)
+}
+
+// setMishaps sets what of the faults happens to nodes, and to connections between them.
+func (c *Config) setMishaps(f Faults) {
+	c.Crashes, c.CrashLimit = f.ofNodes(f.Crashes)
+	c.Pauses, c.PauseLimit = f.ofNodes(f.Pauses)
 	c.Slow = f.slow()
 }
 
@@ -120,12 +132,12 @@ func (f Faults) slow() int {
 	return f.Limit
 }
 
-// crashes are the nodes that may crash, if any fault is allowed, and how often.
-func (f Faults) crashes() ([]string, int) {
-	if f.Limit == 0 || len(f.Crashes) == 0 {
+// ofNodes are the nodes to which something may happen, if any fault is allowed, and how often.
+func (f Faults) ofNodes(names []string) ([]string, int) {
+	if f.Limit == 0 || len(names) == 0 {
 		return nil, 0
 	}
-	return f.Crashes, f.Limit
+	return names, f.Limit
 }
 
 // partitions are those that there are, if any fault is allowed.
@@ -140,7 +152,7 @@ func (f Faults) partitions() []string {
 // and is told when it crashes. So where only these are named, there are no faults for it.
 func (f Faults) setTo(w *sut.Environment) {
 	w.Faults, w.FaultKinds, w.FaultOperations, w.FaultPeers = f.Limit, f.Kinds, f.Operations, f.Peers
-	if (len(f.Partitions)+len(f.Crashes) > 0 || f.Slow) && len(f.Kinds) == 0 {
+	if (len(f.Partitions)+len(f.Crashes)+len(f.Pauses) > 0 || f.Slow) && len(f.Kinds) == 0 {
 		w.Faults = 0
 	}
 }
@@ -150,14 +162,19 @@ func (c Config) partitionProblems() (wrong list) {
 	if c.Slow > 0 && len(c.Nodes) == 0 {
 		wrong.add("faults", "only connections between nodes are slow, and there are none: leave it out")
 	}
-	for _, name := range c.Crashes {
-		switch {
-		case len(c.Nodes) == 0:
-			wrong.add("faults", "only nodes crash, and there are none: leave it out")
-			return wrong
-		case name != anyNode && c.node(name) < 0:
-			wrong.add("faults", "there is no node %.64q to crash: give crash=NAME, or crash for all of them",
-				name)
+	for _, of := range []struct {
+		names      []string
+		word, does string
+	}{{c.Crashes, "crash", "crash"}, {c.Pauses, "pause", "are paused"}} {
+		for _, name := range of.names {
+			switch {
+			case len(c.Nodes) == 0:
+				wrong.add("faults", "only nodes %s, and there are none: leave it out", of.does)
+				return wrong
+			case name != anyNode && c.node(name) < 0:
+				wrong.add("faults", "there is no node %.64q to %s: give %s=NAME, or %s for all of them",
+					name, of.word, of.word, of.word)
+			}
 		}
 	}
 	for _, p := range c.Partitions {
@@ -188,9 +205,15 @@ func (c Config) node(name string) int {
 }
 
 // Crashing are the places of the nodes that may crash.
-func (c Config) Crashing() (list []int) {
+func (c Config) Crashing() []int { return c.placesOf(c.Crashes) }
+
+// Pausing are the places of the nodes that may be paused.
+func (c Config) Pausing() []int { return c.placesOf(c.Pauses) }
+
+// placesOf are the places of nodes by their names, or of all of them.
+func (c Config) placesOf(names []string) (list []int) {
 	for i, n := range c.Nodes {
-		if slices.Contains(c.Crashes, anyNode) || slices.Contains(c.Crashes, n.Name) {
+		if slices.Contains(names, anyNode) || slices.Contains(names, n.Name) {
 			list = append(list, i)
 		}
 	}

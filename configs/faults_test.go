@@ -1,12 +1,13 @@
 package configs
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFaultsOfNodes: what is said of partitions and crashes is said again of the effective
+// TestFaultsOfNodes: what is said of partitions, crashes and pauses is said again of the effective
 // configuration. A number is that of crashes, and of faults of the network if any are named.
 func TestFaultsOfNodes(t *testing.T) {
 	for list, want := range map[string]struct {
@@ -20,6 +21,8 @@ func TestFaultsOfNodes(t *testing.T) {
 		"0,partition,crash":               {},
 		"2,reset,end,crash=a,crash=b":     {2, 2, []int{0, 1}},
 		"1,partition=a,partition=b,crash": {0, 1, []int{0, 1}},
+		"2,pause=b,crash=a,slow":          {0, 2, []int{0}},
+		"2,reset,crash=b,pause":           {2, 2, []int{1}},
 	} {
 		f, err := ParseFaults(list)
 		if err != nil {
@@ -32,6 +35,10 @@ func TestFaultsOfNodes(t *testing.T) {
 			!cmp.Equal(c.Crashing(), want.crashing) {
 			t.Errorf("%s: %d faults, %d crashes of %v; want %+v", list, c.World.Faults, c.CrashLimit,
 				c.Crashing(), want)
+		}
+		if paused := strings.Contains(list, "pause"); paused != (c.PauseLimit == 2) ||
+			paused != (len(c.Pausing()) > 0) {
+			t.Errorf("%s: %d pauses of %v", list, c.PauseLimit, c.Pausing())
 		}
 		if want.limit == 0 {
 			continue

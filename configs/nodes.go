@@ -81,7 +81,7 @@ func groupsRefused(c Config) error {
 		given bool
 	}{
 		// Nodes that crash have disks, and those whose network fails have all events in one order.
-		{"faults", c.World.Faults > 0 || len(c.Partitions) > 0 || len(c.Crashes) > 0 || c.Slow > 0},
+		{"faults", c.World.Faults+len(c.Partitions)+len(c.Crashes)+len(c.Pauses)+c.Slow > 0},
 		{"peers", c.Group != nil},
 	} {
 		if part.given {

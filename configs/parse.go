@@ -241,8 +241,7 @@ func (d document) config(b beside) (Config, []Problem) {
 	// What is wrong with faults is told with the world.
 	if f, err := ParseFaults(d.World.Faults); err == nil {
 		c.Partitions = f.partitions()
-		c.Crashes, c.CrashLimit = f.crashes()
-		c.Slow = f.slow()
+		c.setMishaps(f)
 	}
 	var err error
 	if c.SelfCheck, err = ParseSelfCheck(d.SelfCheck); err != nil {

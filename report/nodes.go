@@ -32,7 +32,8 @@ type NodeStep struct {
 	What string // in words
 	// Kind is one of NodeEventKinds; pass is that of an advance of the clock. Or it is part or
 	// heal: from then on nothing gets through to other nodes, and then it does again. Or it is
-	// arrive: from then on there is what was late on a slow connection.
+	// arrive: from then on there is what was late on a slow connection. Or it is pause or resume:
+	// in between the node does not run.
 	Kind    string
 	Conn    string        // the same at both ends; empty: it is about none
 	Address string        // of a connect, a listen, and the close of a listener; what is published

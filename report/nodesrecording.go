@@ -126,6 +126,9 @@ type NodeEvent struct {
 	// node itself is due then.
 	Time time.Duration `json:"time,omitempty"`
 	Own  bool          `json:"own,omitempty"`
+	// Paused says, of an advance of the clock, that the node does not run then: 1 where a pause
+	// begins, and 2 where it goes on.
+	Paused int `json:"paused,omitempty"`
 	// To is the number of the node that is to receive it; 0: nobody is.
 	To int `json:"to,omitempty"`
 	// From is the number of the event that it takes something of, in the order of the file and from

@@ -64,7 +64,7 @@ func TestTogether(t *testing.T) {
 		for _, w := range all {
 			run(t, w, sut.Schedule{}, nil)
 			if got := affinity(t, w.Pid()); got != where || affinity(t, 0) != where {
-				t.Errorf("a worker may run on %v and the goroutine on %v, want %v", got, affinity(t, 0), where)
+				t.Errorf("a worker may run on %v, the goroutine on %v; want %v", got, affinity(t, 0), where)
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func faultsOf(beginning string) (values []string) {
 	for _, kind := range configs.FaultKinds() {
 		values = append(values, beginning+kind)
 	}
-	return append(values, beginning+"partition", beginning+"crash", beginning+"slow")
+	return append(values, beginning+"partition", beginning+"crash", beginning+"pause", beginning+"slow")
 }
 
 // complete has shells complete the arguments of all commands, and the values of their flags. What a

@@ -110,7 +110,7 @@ func (f *checkFlags) registerSearch(p *pflag.FlagSet) {
 	p.StringVar(&f.faults, "faults", "", "explore faults of the network between the "+
 		"program and the peers, `n[,what]`: at most n in an execution, such as 2. Kinds ("+
 		strings.Join(configs.FaultKinds(), ", ")+"), peers and operations narrow them: "+
-		"2,reset,end,peer=NAME,on=read (or connect, write). Of nodes also partition, crash and slow. "+
+		"2,reset,end,peer=NAME,on=read (or connect, write). Of nodes also partition, crash, pause and slow. "+
 		"Without kinds: "+strings.Join(configs.DefaultFaultKinds(), ", "))
 	p.StringVar(&f.date, "date", "", "`when` the clocks start, of the program and of peers with choices or "+
 		"a virtual clock: a day (2026-01-31), a time (2026-01-31T18:00:00Z) or now "+

@@ -41,6 +41,7 @@ type (
 	Config = given.Config
 	// Saving is how a check goes on that was ended.
 	Saving = given.Saving
+	Crash  = given.Crash
 )
 
 // Result is what was found, and Violation is an execution that one of the nodes should not have.

@@ -53,6 +53,9 @@ type partedNode struct {
 	// Its connect has waited for the network to heal. made: it is made, which is not noticed yet.
 	// By then the connection may be reset.
 	waited, made bool
+	// It does nothing while it is paused, and may be so often.
+	paused bool
+	pauses int
 }
 
 // partedEnd is one end of the connection. What it sends is on its way: letters, + for the connect,
@@ -78,7 +81,8 @@ func (p *partedSystem) explore(s partedState) {
 		p.explore(t)
 		return
 	}
-	if len(next) == 0 {
+	isPaused := s.nodes[0].paused || s.nodes[1].paused
+	if len(next) == 0 && !isPaused {
 		for n := range s.nodes {
 			p.got[n][s.nodes[n].got] = true
 		}
@@ -101,6 +105,18 @@ func (p *partedSystem) explore(s partedState) {
 			slow.ends[e].sent += "0"
 			slow.slows--
 			p.explore(slow)
+		}
+	}
+	for n := range s.nodes {
+		t := s
+		switch node := &t.nodes[n]; {
+		case node.paused:
+			node.paused = false
+			p.explore(t)
+		case node.begun && node.pauses > 0:
+			node.paused = true
+			node.pauses--
+			p.explore(t)
 		}
 	}
 	for _, t := range next {
@@ -182,7 +198,7 @@ func (e *partedEnd) does(step string) (got string, can bool) {
 func (s partedState) advances() []partedState {
 	due := 0
 	for _, n := range s.nodes {
-		if n.begun && (due == 0 || n.due < due) {
+		if n.begun && !n.paused && (due == 0 || n.due < due) {
 			due = n.due
 		}
 	}
@@ -249,7 +265,8 @@ func (s partedState) quick() partedState {
 // moves are the states after a step for which no time has to pass.
 func (s partedState) moves(steps [2][]string) (list []partedState) {
 	for e := range s.ends {
-		if sent := s.ends[e].sent; sent != "" && s.parted != 1 && !unicode.IsDigit(rune(sent[0])) {
+		if sent := s.ends[e].sent; sent != "" && s.parted != 1 && !s.nodes[1-e].paused &&
+			!unicode.IsDigit(rune(sent[0])) {
 			t := s
 			what := t.ends[e].sent[0]
 			t.ends[e].sent = t.ends[e].sent[1:]
@@ -258,7 +275,7 @@ func (s partedState) moves(steps [2][]string) (list []partedState) {
 		}
 	}
 	for n := range s.nodes {
-		if node := &s.nodes[n]; node.done {
+		if node := &s.nodes[n]; node.done || node.paused {
 			continue
 		} else if node.at == len(steps[n]) {
 			t := s

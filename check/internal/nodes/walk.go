@@ -70,9 +70,10 @@ type member struct {
 	crashes []pick.Crash
 	down    bool
 	until   int
-	disks   int                // inputs that are about its disk
-	told    int                // events of it that others know of
-	inbox   []skeleton.Arrival // what was sent to it since it looked
+	pausing
+	disks int                // inputs that are about its disk
+	told  int                // events of it that others know of
+	inbox []skeleton.Arrival // what was sent to it since it looked
 	// aborted are closes of others that are a reset, since something was there that was not read.
 	aborted map[skeleton.Name]bool
 	timing  pace.Timing
@@ -108,8 +109,10 @@ func newWalk(net *network.Nodes, wanted *properties.Wanted, random *rand.Rand) *
 
 // run runs all nodes at the same time, of which one has its turn. It returns when all of them have
 // ended. Each is run by a function that returns when the execution has ended, with why the
-// walk is to end because of that. These are coroutines: to let another one go on takes no time. That
-// of a goroutine which another one wakes would take longer than what most inputs need.
+// walk is to end because of that.
+//
+// These are coroutines: to let another one go on takes no time. To wake its goroutine would take
+// longer than most inputs do.
 func (w *walk) run(play func(m *member) (over string)) {
 	for _, m := range w.members {
 		m.goOn, _ = iter.Pull(func(yield func(struct{}) bool) {
@@ -145,7 +148,7 @@ func (w *walk) next(now *member) *member {
 	// A timer that is late waits until nobody else does anything at its time.
 	for _, can := range []func(*member) bool{
 		func(m *member) bool {
-			if m.down {
+			if m.down || m.paused {
 				return w.over != "" || w.ticks >= m.until
 			}
 			return w.over != "" || w.rests || !m.waits || m.news
@@ -198,14 +201,14 @@ func (w *walk) part() {
 func (w *walk) advance() {
 	first := time.Duration(0)
 	for _, m := range w.members {
-		if !m.gone && m.due > 0 && (first == 0 || m.due < first) {
+		if !m.gone && !m.paused && m.due > 0 && (first == 0 || m.due < first) {
 			first = m.due
 		}
 	}
 	if w.peers != nil && w.peersAct(first) {
 		return
 	}
-	isDown := func(m *member) bool { return m.down }
+	isDown := func(m *member) bool { return m.down || m.paused }
 	switch i := slices.IndexFunc(w.members, isDown); {
 	case first == 0 && w.slow.Release(w.ticks): // all wait for what is slow
 		for _, m := range w.members {
@@ -240,6 +243,8 @@ func (w *walk) advanceTo(now time.Duration, ofPeers bool) {
 		if m.down {
 			m.misses()
 			m.Passes(network.Event{Kind: model.Pass, Time: now})
+		} else if m.paused {
+			m.sleeps(now)
 		} else if !m.gone {
 			// It is an event of each node once that has its turn. Until then nothing comes to it
 			// that is sent at the new time.
@@ -360,6 +365,11 @@ func (m *member) wait(most time.Duration, a *model.Answer) {
 			m.tick = nil
 			m.TakesPart(tick, most, a)
 			return
+		case m.isPaused():
+			if m.pause(most, a) {
+				return
+			}
+			continue
 		case m.walk.rests:
 			m.Rests(most, a)
 			return

@@ -157,6 +157,9 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 		if slices.Contains(x.config.Crashes, c) {
 			m.crashes = x.Known.Crashes(random, c, x.config.CrashLimit)
 		}
+		if slices.Contains(x.config.Pauses, c) {
+			m.pauses = x.Known.Pauses(random, x.config.PauseLimit)
+		}
 	}
 	// The schedules are drawn before anything runs, and in the order of the nodes: so a seed gives
 	// the same walk, whatever the processors do.

@@ -181,7 +181,7 @@ func tandemTimePassed(most uint64) {
 		tandemDisturb()
 	}
 	passed := h.passed
-	if most > passOnce {
+	if most > passOnce && passed <= most { // else the program has not run meanwhile, and its timer is late
 		passed = min(passed, most-1) // the program's timer fires with a tick of its own
 	}
 	if most == passOnce || passed == 0 {

@@ -288,6 +288,19 @@ func (n *Environment) advance(due, most time.Duration, a *model.Answer) bool {
 		return false
 	}
 	next := network.Did(event)
+	if next.BeginsPause() {
+		since := n.Now
+		n.Passes(next)
+		for {
+			event := n.nextTick(n.Ticks)
+			if event == nil || network.Did(event).Paused != network.GoesOn {
+				break
+			}
+			n.Passes(network.Did(event))
+		}
+		n.Resumes(since, most, next.Paused == network.Fires, a)
+		return true
+	}
 	if due > 0 && due < next.Time || next.Own != (due == next.Time) {
 		return false
 	}
@@ -310,6 +323,16 @@ func (n *Environment) TakesPart(next network.Event, most time.Duration, a *model
 	}
 	a.Time.Passed, a.Again = passed, true
 	n.Deliver(&a.Reaction)
+}
+
+// Resumes answers a node that was paused while it waited, since some time, for a timer of its own
+// that is due some time after that; 0: it has none. Meanwhile the clock has advanced. A timer that
+// was due by now fires with the next step of the runtime: before it has what has come, or after.
+func (n *Environment) Resumes(since, most time.Duration, fires bool, a *model.Answer) {
+	a.Time.Passed, a.Again = n.Now-since, true
+	if n.armed = most > 0 && a.Time.Passed == most; !fires {
+		n.Deliver(&a.Reaction)
+	}
 }
 
 // stop ends the execution: it has left the script, or comes no further. Nothing that it could do

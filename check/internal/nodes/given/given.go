@@ -94,6 +94,10 @@ type Crash struct {
 	// Down is how often the clock advances at most while a node is down, in an exploration; 0:
 	// DefaultDown.
 	Down int
+	// Pauses are the nodes that are paused, by their places, each PauseLimit times in an execution
+	// at most. Only walks have these.
+	Pauses     []int
+	PauseLimit int
 }
 
 // Elsewhere is what belongs to an exploration and is done by others.

@@ -54,7 +54,27 @@ type Event struct {
 	// due.
 	Time time.Duration
 	Own  bool
+	// Paused says, of a Pass, that the node does not run then, and finds out later.
+	Paused Paused
 }
+
+// Paused says of an advance of the clock whether the node is paused. The node finds out of all
+// advances of a pause at once, when it runs again.
+type Paused int
+
+const (
+	Runs Paused = iota
+	// Begins is the first advance of a pause, after which the node finds what has come meanwhile.
+	Begins
+	// Fires is likewise the first one. After the pause, timers that were due meanwhile fire before
+	// that.
+	Fires
+	// GoesOn is any other one.
+	GoesOn
+)
+
+// BeginsPause says whether an advance of the clock is the first one of a pause.
+func (e Event) BeginsPause() bool { return e.Paused == Begins || e.Paused == Fires }
 
 // Key implements skeleton.Label.
 func (e Event) Key() string {
@@ -71,6 +91,9 @@ func (e Event) Key() string {
 	}
 	if e.Late != 0 {
 		key += fmt.Sprint(" late ", e.Late)
+	}
+	if e.Paused != Runs {
+		key += fmt.Sprint(" paused ", e.Paused)
 	}
 	if e.Violates != "" {
 		key += fmt.Sprintf(" violates %q", e.Violates)

@@ -160,6 +160,18 @@ func (k *Known) Crashes(random *rand.Rand, node, limit int) (list []Crash) {
 	return list
 }
 
+// Pause is when a node is paused in a walk: where it waits for the first time after so many events
+// of all nodes, and for so many advances of the clock.
+type Pause struct{ Events, Length int }
+
+// Pauses chooses when a node is paused, up to so many times.
+func (k *Known) Pauses(random *rand.Rand, limit int) (list []Pause) {
+	for range random.IntN(limit + 1) {
+		list = append(list, Pause{random.IntN(k.Events + 1), 1 + random.IntN(1+random.IntN(k.Ticks+1))})
+	}
+	return list
+}
+
 // Due is the first of some crashes that is right before an input of a node, of which it is that
 // number. If it is about the disk, it is also one of these. -1: none is.
 func Due(list []Crash, input, disks int, isDisk bool) int {

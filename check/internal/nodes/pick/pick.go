@@ -61,6 +61,7 @@ func (w *Walks) Schedule(random *rand.Rand, length int) sut.Schedule {
 type Asked struct {
 	Delays *int // a bound, which only explorations have
 	Peers  bool // real peers beside the nodes
+	Pauses bool // nodes are paused, which only walks have
 	// Choices: the peers have choices, which only walks have.
 	Choices bool
 }
@@ -91,7 +92,11 @@ func Of(search string, seed uint64, asked Asked) (*Walks, error) {
 
 // notExplored says what there is that explorations do not have; nil: nothing.
 func (a Asked) notExplored() error {
-	if a.Choices {
+	switch {
+	case a.Pauses:
+		return errors.New("nodes are only paused in executions at random: add --search random, or leave " +
+			"pause out of faults")
+	case a.Choices:
 		return errors.New("peers with choices beside nodes are only run at random: add --search random, " +
 			"or leave choices out")
 	}

@@ -30,7 +30,7 @@ func Events(g skeleton.Global, net *network.Nodes) (list []report.NodeEvent) {
 		list = append(list, report.NodeEvent{
 			Node: p.Node + 1, Kind: d.Kind.String(), Conn: d.Conn, Address: d.Address, Data: net.Data[d],
 			Taken: d.Taken, End: d.End, Failed: d.Failed, Aborts: d.Aborts, Late: d.Late, Lost: d.Lost,
-			Violates: d.Violates, At: d.From, Fate: d.Fate, Time: d.Time, Own: d.Own,
+			Violates: d.Violates, At: d.From, Fate: d.Fate, Time: d.Time, Own: d.Own, Paused: int(d.Paused),
 			To: max(e.To, skeleton.Nobody) + 1, From: numbers[e.From],
 		})
 	}
@@ -99,7 +99,8 @@ func Skeleton(rec *report.NodesRecording, net *network.Nodes) (skeleton.Global, 
 		at := stream{c, r.Conn}
 		label := network.Event{Kind: kinds[r.Kind], Conn: r.Conn, Address: r.Address, Taken: r.Taken,
 			End: r.End, Failed: r.Failed, Aborts: r.Aborts, Late: r.Late, Lost: r.Lost, Violates: r.Violates,
-			From: r.At, Fate: r.Fate, Time: r.Time, Own: r.Own}
+			From: r.At, Fate: r.Fate, Time: r.Time, Own: r.Own,
+			Paused: network.Paused(r.Paused)}
 		switch label.Kind {
 		case model.Connect, model.Accept, model.Listen:
 			open[at] = true

@@ -25,13 +25,15 @@ const NotInTime = "the time limit was reached before"
 // step. Of advances with nothing in between, only the last one is told.
 func Steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 	ticks := 0
-	arrive := arrivals(net, g)
+	arrive, paused := arrivals(net, g), pauses(net, g)
 	for _, p := range course.Order(net, g) {
 		e := &g[p.Node].Events[p.At]
+		list = append(list, resumes(net, g, p)...)
 		switch {
 		case e.Tick > ticks:
 			ticks = e.Tick
 			now := network.Did(e).Time
+			list = append(list, paused[ticks]...)
 			list = append(list, partsBefore(net, ticks)...)
 			list = advance(list, now)
 			list = append(list, healsAfter(net, ticks)...)
@@ -54,6 +56,31 @@ func advance(list []report.NodeStep, now time.Duration) []report.NodeStep {
 	}
 	return append(list, report.NodeStep{What: "the time is " + clockText(now),
 		Kind: model.Pass.String(), Time: now})
+}
+
+// pauses are the steps with which nodes are paused, by the number of the first advance of the clock
+// in which they are.
+func pauses(net *network.Nodes, g skeleton.Global) map[int][]report.NodeStep {
+	steps := map[int][]report.NodeStep{}
+	for c := range g {
+		for i := range g[c].Events {
+			if e := &g[c].Events[i]; network.Did(e).BeginsPause() {
+				steps[e.Tick] = append(steps[e.Tick], report.NodeStep{Node: net.Names[c], Kind: "pause",
+					What: "is paused"})
+			}
+		}
+	}
+	return steps
+}
+
+// resumes is the step with which a node runs again after a pause, if it does before an event.
+func resumes(net *network.Nodes, g skeleton.Global, p course.Place) []report.NodeStep {
+	events := g[p.Node].Events
+	if p.At == 0 || network.Did(&events[p.At-1]).Paused == network.Runs ||
+		network.Did(&events[p.At]).Paused == network.GoesOn {
+		return nil
+	}
+	return []report.NodeStep{{Node: net.Names[p.Node], Kind: "resume", What: "goes on"}}
 }
 
 // shown is the beginning of data, quoted, and how many there are if that is not all.
