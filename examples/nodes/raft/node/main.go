@@ -25,17 +25,18 @@ var (
 var addresses = map[string]string{"a": "127.0.0.1:7901", "b": "127.0.0.1:7902", "c": "127.0.0.1:7903"}
 
 // machine is the state machine: it publishes what is applied to it.
-type machine struct{}
+type machine struct{ applied int }
 
 // Apply implements raft.FSM.
-func (machine) Apply(l *raft.Log) any {
-	tandem.Publish(fmt.Sprint("entry ", l.Index), string(l.Data))
+func (m *machine) Apply(l *raft.Log) any {
+	m.applied++
+	tandem.Publish(fmt.Sprint("entry ", m.applied), string(l.Data))
 	return nil
 }
 
 // Snapshot and Restore implement raft.FSM.
-func (machine) Snapshot() (raft.FSMSnapshot, error) { return nil, errors.New("there are none") }
-func (machine) Restore(io.ReadCloser) error         { return errors.New("there are none") }
+func (*machine) Snapshot() (raft.FSMSnapshot, error) { return nil, errors.New("there are none") }
+func (*machine) Restore(io.ReadCloser) error         { return errors.New("there are none") }
 
 func main() {
 	flag.Parse()
@@ -67,7 +68,7 @@ func start() *raft.Raft {
 		}
 		logs, votes = store, store
 	}
-	r, err := raft.NewRaft(config, machine{}, logs, votes, raft.NewInmemSnapshotStore(), transport)
+	r, err := raft.NewRaft(config, &machine{}, logs, votes, raft.NewInmemSnapshotStore(), transport)
 	if err != nil {
 		panic(err)
 	}
