@@ -1,6 +1,7 @@
 package iocache
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -35,6 +36,37 @@ type Cursor struct {
 
 // Rewind puts the cursor back to the start.
 func (x *Cursor) Rewind() { x.at, x.last = append(x.at[:0], Root), 0 }
+
+// CursorAt returns a cursor that stands where one in a copy of the cache does. The copy may lack
+// what was recorded last. The error says why nobody can stand there, or give the input there.
+func CursorAt(c *Cache, s Scope, at Position, in Input) (*Cursor, error) {
+	for _, n := range at {
+		if n < 0 || int(n) >= len(c.nodes) || !c.nodes[n].answered {
+			return nil, fmt.Errorf("iocache: there is no place %d", n)
+		}
+	}
+	if len(at) == 0 || s == Group && len(at) > 1 {
+		return nil, fmt.Errorf("iocache: nobody stands at %d places in scope %v", len(at), s)
+	}
+	x := &Cursor{cache: c, scope: s, at: slices.Clone(at)}
+	tree := 0
+	if s == Connection && in.Kind != Choose {
+		tree = 1 + in.Conn
+		if named := in.Name != ""; in.Conn < 0 || tree > len(at) || in.Opens() != named ||
+			named != (tree == len(at)) {
+			return nil, fmt.Errorf("iocache: %v, and %d connections were opened", in, len(at)-1)
+		}
+	}
+	_, local := x.localise(in)
+	from := at[0]
+	if tree < len(at) {
+		from = at[tree]
+	}
+	if objection := c.place(from).objection(&local); objection != "" {
+		return nil, errors.New("iocache: " + objection)
+	}
+	return x, nil
+}
 
 // At is where the cursor stands. The position is valid until it moves on.
 func (x *Cursor) At() Position { return x.at }

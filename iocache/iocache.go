@@ -224,6 +224,9 @@ func (c *Cache) SpillTo(s Store) { c.store, c.least = s, leastSpilled }
 // Limit sets the limit of bytes.
 func (c *Cache) Limit(bytes int64) { c.limits.Bytes = bytes }
 
+// Rules are the masks and the limit of bytes, for a copy of the cache.
+func (c *Cache) Rules() (masks []Mask, bytes int64) { return slices.Clone(c.masks), c.limits.Bytes }
+
 // SetMasks sets the rules. They hold for what is compared from now on.
 func (c *Cache) SetMasks(masks []Mask) { c.masks = slices.Clone(masks) }
 
