@@ -127,7 +127,7 @@ func (s *saver) save(search *explore.Search, state *saved.State) bool {
 
 // keepAnswers has a driver begin with the answers that are kept, and keep others.
 func keepAnswers(d *driver.Driver, k *saved.AnswerFile) {
-	d.Adopt(k.Cache(), "they are kept in "+k.Path())
+	d.Adopt(k.Cache(), "they are kept in "+k.Path(), k.Each)
 	d.OnRecord(k.Record)
 }
 

@@ -14,12 +14,12 @@ import (
 // addressUse has the addresses that the program has connected to, or listened at, in any execution.
 // The key is the text of the address, so that noting is cheap. Texts are parsed when a report asks
 // for them.
-type addressUse map[usedAddress]bool
+type addressUse map[Use]bool
 
-// usedAddress is an address with the kind of input that used it: Connect or Listen.
-type usedAddress struct {
-	kind    model.Kind
-	address string
+// Use is an address with the kind of input that used it: Connect or Listen.
+type Use struct {
+	Kind    model.Kind
+	Address string
 }
 
 // maxAddresses bounds how many are noted: a program may use another port in each execution.
@@ -28,7 +28,7 @@ const maxAddresses = 1024
 // note notes the address of an input that has one. Beyond maxAddresses nothing is noted, and unused
 // then stays silent.
 func (u addressUse) note(in model.Input) {
-	if used := (usedAddress{in.Kind, in.Addr}); !u[used] && len(u) < maxAddresses {
+	if used := (Use{in.Kind, in.Addr}); !u[used] && len(u) < maxAddresses {
 		u[used] = true
 	}
 }
@@ -45,11 +45,11 @@ func (u addressUse) unused(group []peers.Peer) (lines []string) {
 	// A datagram socket without a destination may have sent to every peer of its network.
 	everybody := map[proxy.Network]bool{} // whether a datagram socket could send to any
 	for used := range u {
-		if at, listens := listensAt(model.Input{Kind: used.kind, Addr: used.address}); listens {
+		if at, listens := listensAt(model.Input{Kind: used.Kind, Addr: used.Address}); listens {
 			listened = append(listened, at)
 		}
-		if used.kind == model.Connect {
-			a := mustParse(used.address)
+		if used.Kind == model.Connect {
+			a := mustParse(used.Address)
 			connected[whereOf(a)] = true
 			everybody[a.Network] = everybody[a.Network] || !a.At.IsValid() && a.Path == ""
 		}
@@ -91,10 +91,10 @@ func whereOf(a proxy.Address) where { return where{a.Network, a.At.Port(), a.Pat
 func (u addressUse) list(kind model.Kind, did, none string) string {
 	const most = 4
 	var list []string
-	byAddress := func(a, b usedAddress) int { return strings.Compare(a.address, b.address) }
+	byAddress := func(a, b Use) int { return strings.Compare(a.Address, b.Address) }
 	for _, used := range slices.SortedFunc(maps.Keys(u), byAddress) {
-		if used.kind == kind && len(list) < most {
-			list = append(list, used.address)
+		if used.Kind == kind && len(list) < most {
+			list = append(list, used.Address)
 		}
 	}
 	if len(list) == 0 {

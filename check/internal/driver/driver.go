@@ -33,6 +33,7 @@ type Config struct {
 	Patience time.Duration // for timers of peers that have the machine's clock
 	Room     int64         // how much memory checkpoints may take, in bytes, as messages say it
 	Guess    time.Duration // what the first checkpoint is taken to cost
+	Shared   bool          // drivers in other processes are to ask this one
 }
 
 // Driver answers for the peers. Its methods may be called by several goroutines, but for Adopt,
@@ -40,12 +41,14 @@ type Config struct {
 type Driver struct {
 	// The context ends all waits on peers. It is kept, since inputs come from workers that have
 	// none.
-	ctx    context.Context
-	config Config
-	spec   peers.Group
-	scope  iocache.Scope
+	ctx     context.Context
+	config  Config
+	spec    peers.Group
+	scope   iocache.Scope
+	journal *journal // nil: nobody asks
 
 	mu        sync.Mutex // guards what follows
+	elsewhere source     // answers what the cache does not know; nil: the peers are here
 	cache     *iocache.Cache
 	naming    naming
 	earlier   string                // why the cache has answers of other processes; empty: it has none
@@ -57,6 +60,13 @@ type Driver struct {
 	origin    map[iocache.NodeID]string // for each answer that followed a restore, how
 	outputs   outputLog
 	addresses addressUse
+}
+
+// source has peers that are not here.
+type source interface {
+	// find goes on where the cache does not know the rest of an input. Hit is whether it was known
+	// elsewhere. Served is what the cache has answered already. The caller holds the lock.
+	find(s *Session, served model.Reaction, rest model.Input) (_ model.Reaction, hit bool, err error)
 }
 
 // findings is what is known of the peers, beside their answers.
@@ -74,7 +84,7 @@ type findings struct {
 // search that is answered from a cache needs none. Starting them waits for the first miss.
 func New(ctx context.Context, c Config) *Driver {
 	cache := NewCache()
-	return &Driver{
+	d := &Driver{
 		ctx: ctx, config: c, spec: c.Spec, scope: c.Scope,
 		cache: cache, naming: naming{scope: c.Scope, cache: cache, numbers: map[string]int{}},
 		origin:    map[iocache.NodeID]string{},
@@ -82,6 +92,11 @@ func New(ctx context.Context, c Config) *Driver {
 		found:     findings{reads: shim.Summary{}, uninstrumented: map[string]bool{}},
 		addresses: addressUse{},
 	}
+	if c.Shared {
+		d.journal = &journal{}
+		d.OnRecord(func(e iocache.Entry) { _ = d.journal.add(e) }) // who asks is told of an error
+	}
+	return d
 }
 
 // NewSession returns a session that counts its work. Rewind begins the first execution.
@@ -95,17 +110,23 @@ func (d *Driver) Mirror() *Mirror {
 	return &Mirror{&d.mu, d.cache.Cursor(d.scope)}
 }
 
-// Adopt has the driver begin with answers that others have got. Why says where they are from. It is
-// to be called before the first execution. The images of the cache belong to groups that have
-// ended, so they are forgotten.
-func (d *Driver) Adopt(cache *iocache.Cache, why string) {
+// Adopt has the driver begin with answers that others have got. Why says where they are from, and
+// all goes through them in the order in which they were recorded. It is to be called before the
+// first execution. The images of the cache belong to groups that have ended, so they are forgotten.
+func (d *Driver) Adopt(cache *iocache.Cache, why string, all func(func(iocache.Entry) error) error) {
 	cache.ForgetImages() // of groups that have ended
 	d.cache, d.naming.cache, d.earlier = cache, cache, why
+	if d.journal != nil {
+		d.journal.takeOver(all)
+	}
 }
 
 // OnRecord has f told of every answer that is recorded. f is called with the driver's lock held, so
 // it must not call the driver.
 func (d *Driver) OnRecord(f func(iocache.Entry)) { d.record = append(d.record, f) }
+
+// Spec is which peers there are, and what their answers may depend on.
+func (d *Driver) Spec() (peers.Group, iocache.Scope) { return d.spec, d.scope }
 
 // Cache is where the answers are. Only one goroutine may use it, while no session is in use.
 func (d *Driver) Cache() *iocache.Cache { return d.cache }

@@ -154,21 +154,11 @@ func (s *Session) Exchange(in model.Input) (model.Answer, error) {
 		}
 	}
 	input := s.numbered(in)
-	// The cache may know the beginning of what is sent. Only the rest is given to the peers.
-	served, rest, hit, err := s.cursor.Lookup(input)
+	served, hit, err := s.find(input)
 	if err != nil {
 		return model.Answer{}, err
 	}
-	s.hits = append(s.hits, hit)
-	if !hit {
-		s.Counts.Misses++
-		reaction, err := s.query(rest)
-		if err != nil {
-			return model.Answer{}, err
-		}
-		// What the cache has served so far comes before what the peers add.
-		served = join(served, reaction)
-	} else {
+	if s.hits = append(s.hits, hit); hit {
 		s.Counts.Hits++
 	}
 	// The origin is recorded with the answer, so a later hit can still name it.
@@ -183,22 +173,36 @@ func (s *Session) Exchange(in model.Input) (model.Answer, error) {
 	return x.Answer, nil
 }
 
+// find finds the answer to an input in the cache, or has the peers give it. Hit is whether the
+// cache has known it, here or where the peers are. A miss is counted where the peers are. The
+// caller holds mu.
+func (s *Session) find(in model.Input) (served model.Reaction, hit bool, err error) {
+	// The cache may know the beginning of what is sent. Only the rest is given to the peers.
+	served, rest, hit, err := s.cursor.Lookup(in)
+	switch {
+	case err != nil || hit:
+		return served, hit, err
+	case s.d.elsewhere != nil:
+		return s.d.elsewhere.find(s, served, rest)
+	case in.Kind == model.Choose: // no process is told
+		_, err = s.remember(in, model.Reaction{})
+		return served, false, err
+	}
+	s.Counts.Misses++
+	reaction, err := s.query(rest)
+	// What the cache has served so far comes before what the peers add.
+	return join(served, reaction), false, err
+}
+
 // choose notes how the peers behave in the present execution. The choice is a node of the cache
-// like an input, but no process is told.
+// like an input.
 func (s *Session) choose(behaviour int) error {
 	s.behaviour = behaviour
 	if s.d.Behaviours() <= 1 {
 		return nil
 	}
-	input := model.Input{Kind: model.Choose, Conn: behaviour}
-	_, _, hit, err := s.cursor.Lookup(input)
-	if err != nil {
+	if _, _, err := s.find(model.Input{Kind: model.Choose, Conn: behaviour}); err != nil {
 		return err
-	}
-	if !hit {
-		if _, err := s.remember(input, model.Reaction{}); err != nil {
-			return err
-		}
 	}
 	s.started = s.cursor.Node()
 	return nil
