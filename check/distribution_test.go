@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/distribute"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/iocache"
 )
 
 // workerOf is a variable of the environment with which the test is a worker of a server.
@@ -223,4 +225,95 @@ func isWorker() (code int, is bool) {
 		return 1, true
 	}
 	return 0, true
+}
+
+// clocks are times of day, which peers print.
+var clocks = regexp.MustCompile(`\d\d:\d\d:\d\d`)
+
+// saysWithPeers is what a result says, without what peers print of the time.
+func saysWithPeers(t *testing.T, r *Result) string {
+	t.Helper()
+	return clocks.ReplaceAllString(says(t, r), "")
+}
+
+// TestDistributedPeers: peers are asked where the check is led, and workers get the same answers.
+// Dropbear's differ from run to run.
+func TestDistributedPeers(t *testing.T) {
+	for _, test := range []struct {
+		example
+		scope   iocache.Scope
+		workers []int
+		some    bool // workers explore something
+	}{
+		{httpGet, iocache.Group, []int{1, 4}, true},
+		{example{httpGet.pkg, httpGet.config, []string{"-n", "2", "-transport"}}, iocache.Connection,
+			[]int{2}, true},
+		{scpTo, iocache.Group, []int{2}, true},
+		{library, iocache.Connection, []int{2}, true}, // whose peers are clients
+		{scpToFixed, iocache.Group, []int{2}, true},
+		{keepAlive, iocache.Group, []int{1}, false},
+	} {
+		t.Run(test.pkg, func(t *testing.T) {
+			o := test.options(t)
+			o.Scope, o.Leaks, o.SelfCheck, o.Workers, o.Violations = test.scope, true, 10, 1, 5
+			if test.pkg == scpTo.pkg {
+				o.SelfCheck = 0 // the stack that a panic prints has what was there before
+			}
+			newSearch := func() *explore.Search { return maxExecutions(dporSearch(), cases(2000, 300)) }
+			o.Search = newSearch()
+			alone := check(t, o)
+			for _, workers := range test.workers {
+				o.Search = newSearch()
+				r := distributed(t, o, workers, nil)
+				if diff := cmp.Diff(saysWithPeers(t, alone), saysWithPeers(t, r)); diff != "" {
+					t.Errorf("alone (-) and with %d workers (+):\n%s", workers, diff)
+				}
+				if test.some && r.Counts.Ahead == 0 {
+					t.Errorf("%d workers have explored nothing", workers)
+				}
+				// Whoever asks, the peers are asked once for each answer, also in vain.
+				if r.Counts.InVain == 0 && r.Counts.Misses != alone.Counts.Misses {
+					t.Errorf("the peers have answered %d inputs; alone %d", r.Counts.Misses,
+						alone.Counts.Misses)
+				}
+			}
+		})
+	}
+}
+
+// TestKilledWithPeers: workers and peers that are killed cost repetition, and nothing else.
+func TestKilledWithPeers(t *testing.T) {
+	o := example{httpGet.pkg, httpGet.config, []string{"-n", "3"}}.options(t)
+	o.Workers = 1
+	o.Search = maxExecutions(dporSearch(), 120)
+	want := saysWithPeers(t, check(t, o))
+	if err := o.Client.Close(); err != nil { // there is to be one daemon only
+		t.Fatal(err)
+	}
+	o.Client = newClient(t)
+	daemon := ownDaemon(t)
+	kills, lost := 0, 0
+	during := killing(cases(20, 2), &kills)
+	say, end := hire(t, &o.Distribution, 2, func(w *team, parts func() int) {
+		if killBelow(daemon, "merecat") {
+			lost++
+		}
+		during(w, parts)
+		if parts() >= 0 && killBelow(daemon, "merecat") {
+			lost++
+		}
+	})
+	o.Distribution.Say, o.haste = say, true
+	o.Search = maxExecutions(dporSearch(), 120)
+	r, err := Run(t.Context(), o)
+	end()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if t.Logf("%d workers and %d times the peers were killed", kills, lost); kills == 0 || lost == 0 {
+		t.Errorf("the search ended before they were killed")
+	}
+	if diff := cmp.Diff(want, saysWithPeers(t, r)); diff != "" {
+		t.Errorf("alone (-) and with what was killed (+):\n%s", diff)
+	}
 }

@@ -254,6 +254,7 @@ func (r *run) known() *Result {
 	tally.Counts.Elapsed = r.clock.elapsed()
 	counts := tally.Counts
 	counts.Add(r.done.Vain) // it is not saved, since it is run again
+	counts.PeerCounts.Add(r.leader.PeerCounts())
 	// A part of the executions, which those are not.
 	counts.Early, counts.EarlyCutOff = tally.Counts.Early, tally.Counts.EarlyCutOff
 	result := &Result{Verdict: r.done.Verdict, Counts: counts, CutOff: r.found.limited,

@@ -23,6 +23,9 @@ func (l *Leader) begin() error {
 			return err
 		}
 	}
+	if err := l.desk.listen(); err != nil {
+		return err
+	}
 	l.busy.Go(func() {
 		l.receive(l.ctx, resultsStream, jetstream.ConsumerConfig{Durable: "leader-" + l.run.ID,
 			FilterSubject: "tandem.results." + l.run.ID + ".*"}, func() bool { return true }, l.take)

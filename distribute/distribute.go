@@ -51,6 +51,7 @@
 package distribute
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -69,6 +70,8 @@ type Options struct {
 	Limit int64
 	// Say is told what happens to the connection; nil: nobody is.
 	Say func(format string, a ...any)
+	// Answer answers what workers ask who explore parts; nil: they ask nothing.
+	Answer Answer
 }
 
 // Login is how a client shows who it is, as NATS has it: each is a file, or empty. A server in this
@@ -143,6 +146,17 @@ type Explorer interface {
 	Explore(part []byte, stop func() bool) (result []byte, executions int, err error)
 	Close()
 }
+
+// Ask asks the leader of a run something, and waits for the answer. The same question may come to
+// the leader more than once. The error is ErrNoLeader if nobody leads the run any more.
+type Ask func(ctx context.Context, question []byte) (answer []byte, err error)
+
+// Answer answers a question of a worker. It is called once at a time, and soon ends when the
+// context of the run does.
+type Answer func(question []byte) (answer []byte)
+
+// ErrNoLeader is the error of a question that nobody answers.
+var ErrNoLeader = errors.New("the check that leads does not answer any more")
 
 // ErrLost is of an object of a member that is not there any more, or not as it was.
 var ErrLost = errors.New("an object at the server is lost")

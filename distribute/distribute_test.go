@@ -92,7 +92,9 @@ func (s *said) has(words ...string) bool {
 // recruit has workers join a server, which explore with hold.
 func recruit(t *testing.T, url string, workers int, hold func([]byte, func() bool)) *crew {
 	c := &crew{t: t, url: url}
-	c.make = func(context.Context, Run, string) (Explorer, error) { return digests{&c.explored, hold}, nil }
+	c.make = func(context.Context, Run, string, Ask) (Explorer, error) {
+		return digests{&c.explored, hold}, nil
+	}
 	for range workers {
 		c.join()
 	}
@@ -253,7 +255,7 @@ func TestSilentWorker(t *testing.T) {
 	l := mustLead(t, Options{URL: Embedded})
 	begun := make(chan struct{}, 1)
 	c := recruit(t, l.URL(), 0, nil)
-	c.make = func(ctx context.Context, _ Run, _ string) (Explorer, error) {
+	c.make = func(ctx context.Context, _ Run, _ string, _ Ask) (Explorer, error) {
 		return digests{&c.explored, func([]byte, func() bool) {
 			begun <- struct{}{}
 			<-ctx.Done()
@@ -385,7 +387,7 @@ func TestRefusals(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "another build") {
 		t.Errorf("a worker of another build: %v", err)
 	}
-	none := func(context.Context, Run, string) (Explorer, error) {
+	none := func(context.Context, Run, string, Ask) (Explorer, error) {
 		return nil, errors.New("there is no such directory")
 	}
 	err = Work(t.Context(), Options{URL: l.URL()}, Identity{}, none, nil)

@@ -27,6 +27,7 @@ type Leader struct {
 	began   time.Time
 	busy    sync.WaitGroup
 	parts   jetstream.Stream
+	desk    *desk
 
 	mu         sync.Mutex // guards what follows
 	books      ledger.Ledger
@@ -58,6 +59,7 @@ func Lead(ctx context.Context, o Options, run Run, program string) (*Leader, err
 	l := &Leader{connection: c, run: run, program: program, began: time.Now(), open: map[uint64]*givenPart{},
 		workers: map[string]time.Time{}, shares: map[string][]uint64{}, refused: map[string]bool{}}
 	l.ctx, l.end = context.WithCancel(ctx)
+	l.desk = &desk{connection: c, run: run.ID, answer: o.Answer}
 	if err := l.begin(); err != nil {
 		l.end()
 		l.busy.Wait()
@@ -347,6 +349,7 @@ func (l *Leader) Close() {
 	// leader does it then.
 	l.end()
 	l.busy.Wait()
+	l.desk.close()
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	for _, stream := range []string{partsStream, resultsStream} {

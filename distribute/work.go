@@ -18,8 +18,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Start makes who explores the parts of a run, with the program in a file.
-type Start func(ctx context.Context, run Run, program string) (Explorer, error)
+// Start makes who explores the parts of a run, with the program in a file. Both may ask the leader.
+type Start func(ctx context.Context, run Run, program string, ask Ask) (Explorer, error)
 
 // worker works at runs, one after the other.
 type worker struct {
@@ -119,9 +119,10 @@ func (w *worker) wait(ctx context.Context) error {
 			w.embedded.Store(p.Run.Embedded)
 			// A run that seems to have ended may be there again: after a server of a cluster has
 			// gone, another one may not know yet what there is. Without its program a run has just
-			// begun, or is over.
+			// begun, or is over. Without its leader it is over.
 			err := w.work(ctx, p.Run)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+			if err != nil && ctx.Err() == nil && !errors.Is(err, jetstream.ErrObjectNotFound) &&
+				!errors.Is(err, ErrNoLeader) {
 				w.tellProblem(err)
 				return err
 			}
@@ -187,11 +188,16 @@ func (w *worker) work(ctx context.Context, run Run) error {
 		return w.takeShares(ctx, run, program)
 	}
 	// To start may take a while: the program runs once, to see that it does what it does elsewhere.
-	explorer, err := w.start(ctx, run, program)
+	start := func() (Explorer, error) { return w.start(ctx, run, program, w.asking(run)) }
+	explorer, err := start()
 	if err != nil {
 		return err
 	}
-	defer func() { explorer.Close() }()
+	defer func() {
+		if explorer != nil {
+			explorer.Close()
+		}
+	}()
 	// It listens before it takes a part, so it hears of all that are not wanted any more.
 	stops, err := w.nats.Subscribe(stopSubject+run.ID+".*", func(m *nats.Msg) {
 		w.mu.Lock()
@@ -210,7 +216,7 @@ func (w *worker) work(ctx context.Context, run Run) error {
 	w.receive(ctx, partsStream, jetstream.ConsumerConfig{Durable: "workers-" + run.ID,
 		FilterSubject: "tandem.parts." + run.ID + ".*", AckWait: ackWait},
 		func() bool { return failed == nil && !w.isOver(ctx, run) },
-		func(m jetstream.Msg) { explorer, failed = w.explore(ctx, run, program, explorer, m) })
+		func(m jetstream.Msg) { explorer, failed = w.explore(ctx, run, start, explorer, m) })
 	if cause := context.Cause(ctx); failed == nil && (cause == nil || errors.Is(cause, errBye)) {
 		w.mu.Lock()
 		executions, parts := w.state.Executions, w.state.Parts
@@ -255,8 +261,8 @@ func (w *worker) isEnded(part uint64) bool {
 // explore explores a part, and sends the result. Meanwhile the server is told that it takes time.
 // After an error of the execution the part is left to the leader, with an empty result, and the
 // explorer is made anew.
-func (w *worker) explore(ctx context.Context, run Run, program string, x Explorer, m jetstream.Msg) (
-	Explorer, error) {
+func (w *worker) explore(ctx context.Context, run Run, start func() (Explorer, error), x Explorer,
+	m jetstream.Msg) (Explorer, error) {
 	part := partOf(m.Subject())
 	if w.isEnded(part) {
 		return x, ignored(m.Ack())
@@ -281,7 +287,7 @@ func (w *worker) explore(ctx context.Context, run Run, program string, x Explore
 		w.say("part %d is left to the leader: %v", part, err)
 		// The worker process may be gone, or in a state that nobody knows.
 		x.Close()
-		x, failed = w.start(ctx, run, program)
+		x, failed = start()
 		result = nil
 	}
 	if ctx.Err() == nil {

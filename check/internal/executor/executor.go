@@ -152,6 +152,14 @@ func (x *Executor) Answers() sut.Peers {
 	return x.session
 }
 
+// TakeCounts is what work with the peers was counted since this was last called, or since the last
+// execution of the search.
+func (x *Executor) TakeCounts() execution.PeerCounts {
+	c := x.counts.PeerCounts
+	x.counts.PeerCounts = execution.PeerCounts{}
+	return c
+}
+
 // Run runs a schedule of the worker, and nothing besides. The log is valid until the next execution
 // of the worker.
 func (x *Executor) Run(s sut.Schedule) (*sut.Log, error) { return x.worker.Run(s, x.Answers()) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/tandem-mc/tandem/check/internal/dials"
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/check/internal/pool"
 	"github.com/tandem-mc/tandem/explore"
@@ -23,7 +24,9 @@ type answer struct {
 	Executions int
 	Outcomes   map[explore.Outcome]int
 	Counts     execution.Counts
+	Ended      execution.Ends `json:",omitempty"`
 	Findings   []finding
+	Used       []driver.Use `json:",omitempty"` // addresses, by any execution so far
 }
 
 // finding is the result of an execution, as it is sent.
@@ -38,15 +41,18 @@ type finding struct {
 	Kept        bool
 	Prefix      []model.Action
 	EarlyTimers int
+	Hits        []bool          `json:",omitempty"` // see execution.Kept
+	Ends        *execution.Ends `json:",omitempty"`
 }
 
 // findingOf is a result as it is sent.
 func findingOf(r *execution.Result) finding {
 	f := finding{Kind: r.Kind, Signature: r.Signature, Violation: r.Violation, Limit: r.Limit,
-		Limited: r.Limited, Checked: r.Checked, Counts: r.Counts, Dialled: r.Dialled, Kept: r.Kept != nil}
+		Limited: r.Limited, Checked: r.Checked, Counts: r.Counts, Dialled: r.Dialled, Kept: r.Kept != nil,
+		Ends: r.Ends}
 	// A schedule is small. The log of its execution may have megabytes.
 	if f.Kept {
-		f.Prefix, f.EarlyTimers = r.Kept.Prefix, r.Kept.Log.EarlyTimers
+		f.Prefix, f.EarlyTimers, f.Hits = r.Kept.Prefix, r.Kept.Log.EarlyTimers, r.Kept.Hits
 	}
 	return f
 }
@@ -55,22 +61,24 @@ func findingOf(r *execution.Result) finding {
 func (f *finding) result(known func(string) bool,
 	again func([]model.Action, int) (*execution.Kept, error)) (*execution.Result, error) {
 	r := &execution.Result{Kind: f.Kind, Signature: f.Signature, Violation: f.Violation, Limit: f.Limit,
-		Limited: f.Limited, Checked: f.Checked, Counts: f.Counts, Dialled: f.Dialled}
+		Limited: f.Limited, Checked: f.Checked, Counts: f.Counts, Dialled: f.Dialled, Ends: f.Ends}
 	var err error
 	if f.Kept && !known(f.Kind) {
-		r.Kept, err = again(f.Prefix, f.EarlyTimers)
+		if r.Kept, err = again(f.Prefix, f.EarlyTimers); err == nil {
+			r.Kept.Hits = f.Hits // the second time, all are
+		}
 	}
 	return r, err
 }
 
-// answerOf is what was found, as it is sent.
-func answerOf(s *explore.Subtree, x *pool.Explored) ([]byte, error) {
+// answerOf is what was found, as it is sent. Used are the addresses that executions have used.
+func answerOf(s *explore.Subtree, x *pool.Explored, used []driver.Use) ([]byte, error) {
 	// The part is between two executions: what was found belongs to what was explored.
 	explored, err := explore.SaveExplored(s)
 	if err != nil {
 		return nil, err
 	}
-	a := answer{Executions: x.Executions, Outcomes: x.Outcomes, Counts: x.Counts}
+	a := answer{Executions: x.Executions, Outcomes: x.Outcomes, Counts: x.Counts, Ended: x.Ended, Used: used}
 	for _, r := range x.Results {
 		a.Findings = append(a.Findings, findingOf(r))
 	}
@@ -80,7 +88,7 @@ func answerOf(s *explore.Subtree, x *pool.Explored) ([]byte, error) {
 // take is what an answer says. The subtree takes over what was explored.
 func (a *answer) take(s *explore.Subtree, explored []byte, known func(string) bool,
 	again func([]model.Action, int) (*execution.Kept, error)) (*pool.Explored, error) {
-	x := &pool.Explored{Executions: a.Executions, Outcomes: a.Outcomes, Counts: a.Counts}
+	x := &pool.Explored{Executions: a.Executions, Outcomes: a.Outcomes, Counts: a.Counts, Ended: a.Ended}
 	// JSON leaves out a map without entries.
 	if x.Outcomes == nil {
 		x.Outcomes = map[explore.Outcome]int{}

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/members"
 	"github.com/tandem-mc/tandem/check/internal/pool"
@@ -56,8 +57,12 @@ func (o *Options) Refusal(search string, c *configs.Config) error {
 		return errors.New("--nats-cert and --nats-key go together: give both")
 	case o.Server == "":
 		return nil
-	case c.Group != nil:
-		return errors.New("--distribute is for programs without peers: leave it out, or the peers")
+	case c.Group != nil && len(c.Nodes) > 0:
+		return errors.New("--distribute is for nodes without real peers beside them: leave it out, or the " +
+			"peers")
+	case c.Group != nil && c.Scope == "auto":
+		return errors.New("--distribute does not go together with scope auto, which asks peers of its own: " +
+			"leave it out, or take scope group or connection")
 	case search != "auto" && search != "dpor":
 		return errors.New("--distribute divides the searches auto and dpor: leave it out, or choose one of " +
 			"these")
@@ -75,12 +80,15 @@ func Lead(ctx context.Context, c *executor.Config, x *executor.Executor, o Optio
 	if o.Server == "" {
 		return nil, nil
 	}
-	known, err := setupOf(c, x)
+	l := &Leader{lead: lead{options: o}, config: c}
+	if c.Peers != nil {
+		l.published, l.lead.answer = driver.Publish(c.Peers), l.answer
+	}
+	known, err := setupOf(c, x, l.published)
 	if err != nil {
 		return nil, fmt.Errorf("telling workers what to check: %w", err)
 	}
 	// The program is given out under its hash, so that a worker sees whether it has got all of it.
-	l := &Leader{lead: lead{options: o}, config: c}
 	err = l.begin(ctx, distribute.Run{Package: c.Package, Program: c.Program.Hash, Setup: known},
 		c.Program.Path)
 	if err != nil {
@@ -93,7 +101,8 @@ func Lead(ctx context.Context, c *executor.Config, x *executor.Executor, o Optio
 type lead struct {
 	*distribute.Leader
 	options Options
-	clean   func() // removes the directory of the server
+	answer  distribute.Answer // of the peers; nil: workers ask nothing
+	clean   func()            // removes the directory of the server
 }
 
 // begin has workers come, which get a file.
@@ -112,7 +121,7 @@ func (l *lead) begin(ctx context.Context, run distribute.Run, file string) error
 	}
 	o := l.options
 	l.Leader, err = distribute.Lead(ctx,
-		distribute.Options{URL: o.Server, Login: o.Login, Dir: dir, Say: o.Say}, run, file)
+		distribute.Options{URL: o.Server, Login: o.Login, Dir: dir, Say: o.Say, Answer: l.answer}, run, file)
 	if err != nil {
 		clean()
 		return err
@@ -162,6 +171,7 @@ func (l *Leader) Close(inVain int) {
 		inVain = 0
 	}
 	l.end(inVain)
+	l.sayAsked()
 }
 
 // end says what the workers have done, and ends what begin has started.

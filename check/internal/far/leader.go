@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/pool"
@@ -18,7 +20,9 @@ import (
 // Leader has parts explored by the workers of a server.
 type Leader struct {
 	lead
-	config *executor.Config // of the check: what was found is run again with it
+	config    *executor.Config  // of the check: what was found is run again with it
+	published *driver.Published // what the peers answer; nil: there are none
+	replied   atomic.Int64      // bytes of these answers
 
 	mu    sync.Mutex         // guards what follows
 	again *executor.Executor // nil until it is needed
@@ -159,6 +163,9 @@ func (s *Slot) ExploreFar(p *explore.Subtree, b pool.Bounds, wanted <-chan struc
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", pool.ErrUnexplored, err)
+	}
+	if peers := s.leader.published; peers != nil {
+		peers.NoteUsed(a.Used)
 	}
 	return x, nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/tandem-mc/tandem/check/internal/dials"
+	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/pool"
 	"github.com/tandem-mc/tandem/distribute"
@@ -25,20 +26,27 @@ type setup struct {
 	Leaks     bool
 	SelfCheck int
 	Distinct  bool
-	First     string // digest of what the program does without a schedule; empty: it is refused
+	First     string      // digest of what the program does without a schedule; empty: it is refused
+	Peers     *peersSetup `json:",omitempty"` // nil: there are none
 	// Nodes are several programs, which are checked together; nil: there is one, and the rest is
 	// about that.
 	Nodes *nodesSetup `json:",omitempty"`
 }
 
-// setupOf is what workers have to know of a check. The executor runs the program once.
-func setupOf(c *executor.Config, x *executor.Executor) ([]byte, error) {
+// setupOf is what workers have to know of a check. The executor runs the program once. Published
+// counts what that takes; it is nil if there are no peers.
+func setupOf(c *executor.Config, x *executor.Executor, published *driver.Published) ([]byte, error) {
+	x.TakeCounts()
 	first, err := firstOf(c, x)
 	if err != nil {
 		return nil, err
 	}
+	if published != nil {
+		published.NoteFirst(x.TakeCounts())
+	}
 	return json.Marshal(setup{Program: *c.Program, Package: c.Package, Worker: c.Worker, Depth: c.Depth,
-		Leaks: c.Leaks, SelfCheck: c.SelfCheck, Distinct: c.Distinct, First: first})
+		Leaks: c.Leaks, SelfCheck: c.SelfCheck, Distinct: c.Distinct, First: first,
+		Peers: peersOf(c.Peers)})
 }
 
 // firstOf is the digest of what the program does without a schedule, event by event, with its
@@ -67,11 +75,13 @@ type explorer struct {
 	ctx      context.Context
 	config   *executor.Config
 	executor *executor.Executor
+	follower *driver.Follower // nil: there are no peers
 	common   explore.Common
 }
 
 // start implements distribute.Start.
-func start(ctx context.Context, run distribute.Run, program string) (distribute.Explorer, error) {
+func start(ctx context.Context, run distribute.Run, program string, ask distribute.Ask) (
+	distribute.Explorer, error) {
 	var s setup
 	if err := json.Unmarshal(run.Setup, &s); err != nil {
 		return nil, fmt.Errorf("reading what the check is: %w", err)
@@ -87,6 +97,11 @@ func start(ctx context.Context, run distribute.Run, program string) (distribute.
 	// Counterexamples are made where the check is led, so kinds and modules do not matter here.
 	c := &executor.Config{Program: p, Package: s.Package, Worker: s.Worker, Depth: s.Depth, Leaks: s.Leaks,
 		SelfCheck: s.SelfCheck, Distinct: s.Distinct}
+	made := &explorer{ctx: ctx, config: c}
+	if s.Peers != nil {
+		made.follower = s.Peers.follower(ctx, ask)
+		c.Peers = made.follower.Driver
+	}
 	// One executor: who wants several processors used starts several workers.
 	x, err := executor.New(ctx, c, 0)
 	if err != nil {
@@ -103,7 +118,8 @@ func start(ctx context.Context, run distribute.Run, program string) (distribute.
 		x.Close()
 		return nil, err
 	}
-	return &explorer{ctx: ctx, config: c, executor: x}, nil
+	made.executor = x
+	return made, nil
 }
 
 // Close implements distribute.Explorer.
@@ -122,6 +138,13 @@ func (x *explorer) Explore(part []byte, stop func() bool) (result []byte, execut
 		return nil, 0, err
 	}
 	x.config.Dials = dials.Set{} // what is news in this part
+	// What others were told since the last part is got at once, and not one by one.
+	var used []driver.Use
+	if x.follower != nil {
+		if err := x.follower.CatchUp(); err != nil {
+			return nil, 0, err
+		}
+	}
 	// The goroutine stays with the worker process, as that of an executor of a check does.
 	leave := x.executor.Stay()
 	defer leave()
@@ -131,6 +154,9 @@ func (x *explorer) Explore(part []byte, stop func() bool) (result []byte, execut
 		return nil, 0, err
 	}
 	// What was explored until now is of use, whether the part has ended or not.
-	result, err = answerOf(s, found)
+	if x.follower != nil {
+		used = x.follower.Used()
+	}
+	result, err = answerOf(s, found, used)
 	return result, found.Executions, err
 }

@@ -25,6 +25,7 @@ type Far interface {
 type Bounds struct {
 	Executions int
 	Time       time.Duration
+	Forecast   bool // the executor wants to know what to expect
 }
 
 // ErrUnexplored is the error of a part that nobody has explored.
@@ -35,13 +36,14 @@ type Explored struct {
 	Executions int
 	Outcomes   map[explore.Outcome]int
 	Counts     execution.Counts    // of executions without a result
+	Ended      execution.Ends      // of these
 	Results    []*execution.Result // in order
 }
 
 // exploreFar has a part explored in another process.
 func (p *Pool) exploreFar(m *member, t *part) error {
 	// Several of these wait at the same time, and none of them takes up a processor.
-	x, err := m.far.ExploreFar(t.Subtree, Bounds{t.most, t.time}, t.wanted, p.reported)
+	x, err := m.far.ExploreFar(t.Subtree, Bounds{t.most, t.time, p.config.Forecast}, t.wanted, p.reported)
 	if err != nil {
 		t.failed = true
 		if errors.Is(err, ErrUnexplored) {
@@ -51,6 +53,7 @@ func (p *Pool) exploreFar(m *member, t *part) error {
 	}
 	// As if it had been explored here: it is merged in the same way.
 	t.executions, t.outcomes, t.counts, t.results = x.Executions, x.Outcomes, x.Counts, x.Results
+	t.ended = x.Ended
 	return nil
 }
 
@@ -65,6 +68,9 @@ func Explore(ctx context.Context, x Executor, s *explore.Subtree, b Bounds, stop
 		if !more {
 			break
 		}
+		if b.Forecast {
+			x.Expect(s.Forecast())
+		}
 		execution, found, err := x.Execute(schedule, false, known)
 		if err == nil {
 			err = s.Report(execution)
@@ -77,5 +83,5 @@ func Explore(ctx context.Context, x Executor, s *explore.Subtree, b Bounds, stop
 			break
 		}
 	}
-	return &Explored{t.executions, t.outcomes, t.counts, t.results}, nil
+	return &Explored{t.executions, t.outcomes, t.counts, t.ended, t.results}, nil
 }
