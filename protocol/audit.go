@@ -60,8 +60,7 @@ func (m *machine) audit(call table.Call, plan []int, first table.Effect) error {
 			return err
 		}
 		return fmt.Errorf("it has changed the node in the model, and not its copy: %s%s; a function in "+
-			"the node "+
-			"holds the node, so take the node as an argument", show.First(show.Changes(before,
+			"the node holds the node, so take the node as an argument", show.First(show.Changes(before,
 			m.model.Nodes[call.Node])),
 			m.handlerLine(call))
 	}
@@ -79,7 +78,6 @@ func (m *machine) difference(node int, a, b table.Effect) string {
 	case !bytes.Equal(a.State, b.State):
 		return m.stateDifference(node, a.State, b.State)
 	}
-	// An ordered network keeps the order of what is sent, and the others do not.
 	// The order in which messages are sent counts in an ordered network only.
 	x, y := slices.Clone(a.Sent), slices.Clone(b.Sent)
 	if m.model.Network != Ordered {
@@ -127,8 +125,7 @@ func (m *machine) auditViews(node int, state []byte, l localState) error {
 		return err
 	}
 	return fmt.Errorf("%s: Actions, Quorums or a view of a property changes the node: %s; have it "+
-		"change a copy",
-		m.model.name(node), m.stateDifference(node, state, after))
+		"change a copy", m.model.name(node), m.stateDifference(node, state, after))
 }
 
 // handlerLine is where the handler of a call is declared, as a clause.
@@ -152,6 +149,12 @@ func (m *machine) show(image []byte) string {
 		return err.Error()
 	}
 	return show.Value(value)
+}
+
+// TypedText is that with the type, for an order that is the same in all processes.
+func (m *machine) TypedText(image []byte) string {
+	value, _ := m.images.Decode(image)
+	return fmt.Sprintf("%T %s", value, show.Value(value))
 }
 
 // describeCall says which event a handler runs for.

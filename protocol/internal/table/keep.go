@@ -130,7 +130,7 @@ func (t *Table) readRecord(r *keptReader, isThere []bool) error {
 	}
 	e, effects := &Entry{}, []Effect(nil)
 	if err == nil && accepted {
-		effects, e.Quorums, err = t.handlers.Run(call)
+		effects, e.Quorums, err = t.effectsOf(call)
 	}
 	if err != nil {
 		return err

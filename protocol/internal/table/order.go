@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // CompareSent compares messages of one sender: by receiver, then by their bytes.
@@ -11,6 +12,24 @@ func CompareSent(a, b Sent) int {
 		return a.To - b.To
 	}
 	return bytes.Compare(a.Image, b.Image)
+}
+
+// Namer is Handlers that can tell images apart by texts that are the same in all processes.
+type Namer interface{ TypedText(image []byte) string }
+
+// sorted sorts what one handler has sent: by receiver, then by text. Bytes would not do, since types
+// have other numbers in another process.
+func (t *Table) sorted(list []Sent) []Sent {
+	texts, _ := t.handlers.(Namer)
+	return slices.SortedStableFunc(slices.Values(list), func(a, b Sent) int {
+		switch {
+		case a.To != b.To:
+			return a.To - b.To
+		case texts == nil || bytes.Equal(a.Image, b.Image):
+			return bytes.Compare(a.Image, b.Image)
+		}
+		return strings.Compare(texts.TypedText(a.Image), texts.TypedText(b.Image))
+	})
 }
 
 // BySender are the messages of a set, of which each has another sender.

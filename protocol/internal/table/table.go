@@ -257,9 +257,22 @@ func (t *Table) entry(k key, call func() (Call, error)) (*Entry, error) {
 	return r.entry, nil
 }
 
+// effectsOf runs a handler. If the order of messages does not count, it may be that of a map, and
+// another one in the next run. So they are sorted before they get numbers. Then these mean the same
+// to who runs the handler again: another process, or one that reads the table later.
+func (t *Table) effectsOf(c Call) (effects []Effect, quorums uint64, err error) {
+	effects, quorums, err = t.handlers.Run(c)
+	for i := range effects {
+		if !t.ordered {
+			effects[i].Sent = t.sorted(effects[i].Sent)
+		}
+	}
+	return effects, quorums, err
+}
+
 // run runs a handler, and numbers what comes of it. Equal outcomes are one.
 func (t *Table) run(c Call) (*record, error) {
-	effects, quorums, err := t.handlers.Run(c)
+	effects, quorums, err := t.effectsOf(c)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,127 @@
+package protocol
+
+import (
+	"fmt"
+	"math/bits"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// scatterer sends to all others in the order of a map, which differs from run to run.
+type scatterer struct {
+	Others map[ID]int
+	Got    int
+}
+
+func (s *scatterer) Actions() []any {
+	if s.Got == 0 && len(s.Others) > 0 {
+		return []any{"scatter"}
+	}
+	return nil
+}
+
+func (s *scatterer) Act(env *Env, _ any) {
+	s.Got = 1
+	for to, n := range s.Others {
+		env.Send(to, n)
+	}
+}
+
+func (s *scatterer) Receive(_ *Env, _ ID, message any) { s.Got = 10*s.Got + message.(int) }
+
+// scatter is a model in which node 0 sends two messages to each of some nodes.
+func scatter(nodes int) *Model {
+	first := &scatterer{Others: map[ID]int{}}
+	m := &Model{Nodes: []Node{first}}
+	for i := range nodes {
+		first.Others[ID(i+1)] = i + 2
+		m.Nodes = append(m.Nodes, &scatterer{})
+	}
+	got := func(_ ID, n Node) int { return n.(*scatterer).Got }
+	m.Properties = []Property{Always("each gets its own", got, func(v []int) bool {
+		for i, n := range v {
+			if i > 0 && n != 0 && n != i+1 {
+				return false
+			}
+		}
+		return true
+	})}
+	return m
+}
+
+// mixer sends values of several types to one node in the order of a map. Which types it has sent
+// first differs from process to process, and so do the numbers of the types.
+type mixer struct {
+	Sends map[string]any
+	Got   [4]int // of each type, up to two
+}
+
+func (x *mixer) Actions() []any {
+	if x.Got[0] == 0 && x.Sends != nil {
+		return []any{"mix"}
+	}
+	return nil
+}
+
+func (x *mixer) Act(env *Env, _ any) {
+	x.Got[0] = 1
+	for _, v := range x.Sends {
+		env.Send(1, v)
+	}
+}
+
+func (x *mixer) Receive(_ *Env, _ ID, message any) {
+	of := bits.Len(uint(reflect.TypeOf(message).Size())) - 1
+	x.Got[of] = min(2, x.Got[of]+1)
+}
+
+// TestSentTypes: the same holds of messages of several types.
+func TestSentTypes(t *testing.T) {
+	sends := map[string]any{"a": int8(1), "b": int16(1), "c": int32(1), "d": int64(1)}
+	got := func(_ ID, n Node) [4]int { return n.(*mixer).Got }
+	m := &Model{Nodes: []Node{&mixer{Sends: sends}, &mixer{}},
+		Properties: []Property{Always("each comes once", got, func(v [][4]int) bool {
+			return slices.Max(v[1][:]) < 2
+		})}}
+	want, err := Check(m, Options{})
+	if err != nil || want.Verdict != Holds {
+		t.Fatalf("%v, error %v", want, err)
+	}
+	for seed := range uint64(10) {
+		for _, o := range []Options{{}} {
+			got, err := checkTogether(m, o, 3, "hash", chance{seed: seed})
+			if err != nil || got.Verdict != Holds || !o.Reduce && got.States != want.States {
+				t.Errorf("reduced %v, 3 parts: %v, error %v; want %v", o.Reduce, got, err, want)
+			}
+		}
+	}
+}
+
+// TestSentOrder: a network without order does not keep the order in which a handler sends, so that
+// may be the order of a map. Numbers of messages do not depend on it: they mean the same in all
+// processes, and to who reads a file of a search.
+func TestSentOrder(t *testing.T) {
+	const nodes = 6
+	m := scatter(nodes)
+	want, err := Check(m, Options{})
+	if err != nil || want.Verdict != Holds || want.States != 1+1<<nodes {
+		t.Fatalf("%v, error %v", want, err)
+	}
+	for seed := range uint64(5) {
+		for _, o := range []Options{{}} {
+			got, err := checkTogether(m, o, 3, "hash", chance{seed: seed})
+			if err != nil || got.Verdict != Holds || !o.Reduce && got.States != want.States {
+				t.Errorf("reduced %v, 3 parts: %v, error %v; want %v", o.Reduce, got, err, want)
+			}
+		}
+		file := filepath.Join(t.TempDir(), fmt.Sprint(seed))
+		if r, err := Check(m, Options{Resume: file, Depth: 3}); err != nil || r.Verdict != Unknown {
+			t.Fatalf("%v, error %v", r, err)
+		}
+		if got, err := Check(m, Options{Resume: file}); err != nil || got.States != want.States {
+			t.Errorf("a search that goes on: %v, error %v; want %v", got, err, want)
+		}
+	}
+}
