@@ -44,7 +44,7 @@
 # make external   searches with more states than memory has room for; MODELS=twophase:11 MEMORY=512, KILLS=...
 # make workers    what 1, 2, 4 and 8 workers of a distributed search cost, each in a network namespace of
 #                 its own: of executions, and of states; ARGS='lastzero 16' MODEL=twophase:10 CHECKPOINT=1s
-#                 MEMORY=64 has the parts' states in files
+#                 MEMORY=64 has the parts' states in files, REDUCE=1 leaves out orders of steps
 # make loss       what it costs to lose a part of a search over states, with checkpoints and without;
 #                 MODEL=twophase:10 CHECKPOINT=10s
 # make raft       go.etcd.io/raft checked within bounds that take minutes; UPDATE=1

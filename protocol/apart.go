@@ -15,8 +15,12 @@ import (
 )
 
 // errNotApart is of searches that several processes cannot do together.
-var errNotApart = errors.New("only a breadth-first search that is not reduced is divided among processes, " +
-	"and with up to 720 orders of alike nodes: leave out Search, Reduce and Resume, or alike nodes")
+var errNotApart = errors.New("only a breadth-first search is divided among processes, and with up to 720 " +
+	"orders of alike nodes: leave out Search and Resume, or alike nodes")
+
+// errNotInFiles is of states in files where the reduction has to know at once which states are new.
+var errNotInFiles = errors.New("runs of this model may have no end, and then a search that is reduced has " +
+	"its states in memory: leave out External, or Reduce")
 
 // mostOrders is how many orders of alike nodes a search by several processes may have.
 const mostOrders = 720
@@ -52,33 +56,24 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	}
 	b := newBounds(limits, start)
 	defer b.teller.Close()
-	c := newSearch(m, o, b)
-	n := newTexts(m, c.Table)
-	if o.Search != BreadthFirst || o.Reduce || c.Alike != nil && n.All == nil || o.Resume != "" {
+	if o.Search != BreadthFirst || o.Resume != "" {
 		return nil, errNotApart
 	}
-	// The one that leads has no states. A part also has what others send, and what it saves.
-	if o.External != "" && !s.IsFront {
-		var err error
-		if c.Disk, err = newDisk(o, b.Memory/2); err != nil {
-			return nil, err
-		}
-	}
-	config := s.Config(c, n, search, (&keeper{machine: m}).description())
-	if o.Estimate.of != nil {
-		config.Estimate = directed.Estimator(o.Estimate.config(m, c))
-	}
-	config.Explain = likeness{m}.explainAsymmetry
 	// Another front may have ended it.
 	told := shared{}
 	data, err := s.EndOf(search)
-	switch {
-	case s.IsFront && data == nil && err == nil:
-		r, err := leadApart(m, config, s, b)
-		data, fault := json.Marshal(shared{r, fmt.Sprint(err)})
-		return r, errors.Join(err, fault, apart.End(s.Transport, search, data))
-	case data == nil && err == nil:
-		data, err = apart.Join(config, s)
+	if data == nil && err == nil {
+		var d *divided
+		if d, err = newDivided(m, o, b); err != nil {
+			return nil, err
+		}
+		d.Search = search
+		if s.IsFront {
+			r, err := d.lead(m, s, b)
+			data, fault := json.Marshal(shared{r, fmt.Sprint(err)})
+			return r, errors.Join(err, fault, apart.End(s.Transport, search, data))
+		}
+		data, err = apart.Join(d.Config, s)
 	}
 	if err == nil {
 		err = json.Unmarshal(data, &told)
@@ -89,24 +84,69 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	return told.Result, err
 }
 
-// leadApart leads a search. The table here gets all entries of the others, so what the result says
-// of local states, messages and handlers is what a search by one process says.
-func leadApart(m *machine, c apart.Config, s *apart.Session, b *bounds) (*Result, error) {
+// divided is a search that is divided among processes.
+type divided struct {
+	apart.Config
+	reason, whole string // of reduce
+}
+
+// newDivided is the search as one of the processes knows it.
+func newDivided(m *machine, o Options, b *bounds) (d *divided, err error) {
+	s, c := o.session, newSearch(m, o, b)
+	d = &divided{}
+	if o.Reduce {
+		d.reason, d.whole, err = reduce(m, &c, o, b)
+	}
+	n := newTexts(m, c.Table)
+	switch {
+	case s.IsFront && err != nil:
+		return nil, err
+	case c.Alike != nil && n.All == nil:
+		return nil, errNotApart
+	case o.External != "" && c.Proviso:
+		return nil, errNotInFiles
+	}
+	fault := err
+	if d.reason != "" {
+		fault = errors.New(d.reason + ", in the local search by which Reduce begins: raise the bound")
+	}
+	// The one that leads has no states. A part also has what others send, and what it saves.
+	if o.External != "" && !s.IsFront {
+		if c.Disk, err = newDisk(o, b.Memory/2); err != nil {
+			return nil, err
+		}
+	}
+	if d.Config, err = s.Config(c, n, (&keeper{machine: m}).description()); err != nil {
+		return nil, err
+	}
+	if d.Fault = fault; o.Estimate.of != nil {
+		d.Estimate = directed.Estimator(o.Estimate.config(m, c))
+	}
+	d.Explain = likeness{m}.explainAsymmetry
+	return d, nil
+}
+
+// lead leads a search. The table here gets all entries of the others, so what the result says of
+// local states, messages and handlers is what a search by one process says.
+func (d *divided) lead(m *machine, s *apart.Session, b *bounds) (*Result, error) {
+	if d.reason != "" {
+		return &Result{Reason: d.reason}, nil
+	}
 	// What fails at the start needs no others.
-	found, err := global.FailsAtStart(c.Global)
+	found, err := global.FailsAtStart(d.Global)
 	if err != nil {
 		return nil, err
 	} else if found != nil {
-		return newResult(m, c.Global, found, "", b.start)
+		return newResult(m, d.Global, found, d.whole, b.start)
 	}
-	out, err := apart.Lead(c, s, func(t apart.Totals) string {
+	out, err := apart.Lead(d.Config, s, func(t apart.Totals) string {
 		return b.stop(t.Progress())
 	})
 	if err != nil {
 		return nil, err
 	}
 	found = &global.Result{Progress: out.Progress(), Reached: out.Reached, Reason: out.Reason}
-	r, err := newResult(m, c.Global, found, "", b.start)
+	r, err := newResult(m, d.Global, found, d.whole, b.start)
 	if err == nil && out.Digests != nil {
 		if r.Violation, err = alongDigests(m, out); err == nil {
 			r.conclude()

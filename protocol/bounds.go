@@ -39,6 +39,9 @@ const (
 // stop is Stop of a search: why it is to end; empty if it is not.
 func (b *bounds) stop(p global.Progress) string { return b.stopAt(progress(p, b.start)) }
 
+// stopEvents is stop for a fixpoint that has executed so many events.
+func (b *bounds) stopEvents(events int) string { return b.stopAt(Progress{Events: events}) }
+
 // stopAt is stop for any kind of search. It tells how far the search is.
 func (b *bounds) stopAt(p Progress) string {
 	b.mu.Lock()

@@ -27,7 +27,8 @@ type Options struct {
 	// Reduce leaves out orders of steps that make no difference: partial-order reduction by
 	// stubborn sets. Verdicts stay the same; runs need not be shortest any more. What is
 	// independent of what follows from the local search, which comes first. Local is reduced
-	// anyway. If that search is too large, nothing is left out (Result.Whole).
+	// anyway. If that search is too large, nothing is left out (Result.Whole). Several processes
+	// leave out less where runs may go on for ever.
 	Reduce bool
 	// Without leaves out parts of the reduction, to see what they are worth.
 	Without Split
@@ -43,7 +44,7 @@ type Options struct {
 	// with the same result. It must be there already; files in it are removed when the search ends.
 	// If it is empty, the search ends at the bound of Memory. Only a breadth-first search that is
 	// not reduced goes on. Disk bounds the bytes of these files; zero is no bound. Of several
-	// processes each has files of its own.
+	// processes each has files of its own, also if they reduce and all runs end.
 	External string
 	Disk     uint64
 	// Workers is how many goroutines search; zero is one for each processor. With more than one it
@@ -259,25 +260,18 @@ func check(m *Model, o Options) (*Result, error) {
 		return checkDirected(machine, o, start)
 	case o.Search == Local:
 		r, err := checkLocally(machine, o, start)
-		if err != nil || r.Reason != endless {
+		if err != nil || r.Reason != local.Endless {
 			return r, err
 		}
-		whole = endless
-	case o.Reduce && len(machine.exchanges) > 0:
-		return nil, errAlike
-	case o.Reduce && m.Faults.Partitions != 0:
-		return nil, fmt.Errorf("a partition is dependent on all else: leave out Reduce, or partitions")
+		whole = local.Endless
 	}
 	bounds := newBounds(o, start)
 	defer bounds.teller.Close()
 	c := newSearch(machine, o, bounds)
 	if o.Reduce && whole == "" {
-		switch reason, err := reduce(machine, &c, o.Without, bounds); {
-		case err != nil || reason != "" && reason != endless:
+		var reason string
+		if reason, whole, err = reduce(machine, &c, o, bounds); err != nil || reason != "" {
 			return &Result{Reason: reason}, err
-		case reason == endless:
-			// What no run reaches is forgotten.
-			whole, c = endless, newSearch(machine, o, bounds)
 		}
 	}
 	if o.External != "" {
@@ -348,24 +342,28 @@ func (r *Result) conclude() {
 }
 
 // reduce has a search explore stubborn sets only. A reason says why the fixpoint was not complete.
-func reduce(m *machine, c *global.Config, without Split, b *bounds) (reason string, err error) {
-	fixpoint, reason, err := explore(c, b, 0)
-	if err != nil || reason != "" {
-		return reason, err
+// If it has no end, the search goes through all states, and whole says so.
+func reduce(m *machine, c *global.Config, o Options, b *bounds) (reason, whole string, err error) {
+	switch {
+	case len(m.exchanges) > 0:
+		return "", "", errAlike
+	case c.Faults.Partitions != 0:
+		return "", "", errors.New("a partition is dependent on all else: leave out Reduce, or partitions")
 	}
-	// Eventually is about the ends of runs, which no reduction loses.
-	judged := m.judge.has(always, sometimes)
-	isVisible := func(node int, from, to table.Local) bool {
-		was, is := c.Table.State(node, from), c.Table.State(node, to)
-		return judged && was.Class != is.Class || is.Failure != ""
+	r, reason, err := local.NewReduction(&c.System, local.ReductionConfig{
+		Judges:       m.judge.has(always, sometimes),
+		WholeSenders: o.Without&ReplySplit != 0, WholeQuorums: o.Without&QuorumSplit != 0,
+		Stop: b.stopEvents,
+	})
+	if reason == local.Endless {
+		// What no run reaches is forgotten.
+		*c = newSearch(m, o, b)
+		return "", reason, err
 	}
-	// What can be done again and again changes nothing that would run out.
-	c.Proviso = c.Duplicating || c.Faults.Duplicates < 0 || !fixpoint.Ends(c.Faults.Crashes >= 0)
-	c.Select = local.NewStubborn(fixpoint, c.Table.Senders(), local.StubbornConfig{
-		Drops: c.Faults.Drops != 0, IsVisible: isVisible,
-		WholeSenders: without&ReplySplit != 0, WholeQuorums: without&QuorumSplit != 0,
-	}).Select
-	return "", nil
+	if r != nil {
+		c.Select, c.Proviso = r.Select, r.Proviso
+	}
+	return reason, "", err
 }
 
 // newSearch is a search through all global states.

@@ -38,13 +38,11 @@ func checkLocally(m *machine, o Options, start time.Time) (*Result, error) {
 	}
 	if m.judge.has(eventually) {
 		return nil, fmt.Errorf("a local search looks at no ends of runs: check properties made by " +
-			"Eventually " +
-			"with another search")
+			"Eventually with another search")
 	}
 	s := &locally{machine: m, config: newConfig(m), bounds: newBounds(o, start), result: &Result{},
 		start: start}
-	s.config.Workers = 1
-	s.config.Stop = s.bounds.stop
+	s.config.Workers, s.config.Stop = 1, s.bounds.stop
 	defer s.bounds.teller.Close()
 	err := s.run()
 	if err != nil {
@@ -61,31 +59,12 @@ func checkLocally(m *machine, o Options, start time.Time) (*Result, error) {
 	return r, nil
 }
 
-// mostEvents is how many events a fixpoint may have without a bound on the depth. Over a network
-// that never loses what was sent, a number such as a ballot may grow for ever, though not in a run.
-// Endless is the reason then.
-const (
-	mostEvents = 1 << 17
-	endless    = "the local search has met 131,072 pairs of a local state and an event"
-)
-
-// explore computes the fixpoint of a search within its bounds. A depth of zero is no bound.
-func explore(c *global.Config, b *bounds, depth int) (f *local.Fixpoint, reason string, err error) {
-	return local.Explore(local.Config{
-		Table: c.Table, Nodes: c.Nodes, Crashes: c.Faults.Crashes != 0, Depth: depth,
-		Stop: func(events int) string {
-			if depth == 0 && events >= mostEvents {
-				return endless
-			}
-			return b.stopAt(Progress{Events: events})
-		},
-	})
-}
-
 // run goes through the kinds of candidates until one is a violation.
 func (s *locally) run() (err error) {
 	// What does not depend on a property comes first: it is the most of the work.
-	s.fixpoint, s.result.Reason, err = explore(&s.config, s.bounds, s.bounds.Depth)
+	s.fixpoint, s.result.Reason, err = local.Explore(local.Config{Table: s.config.Table,
+		Nodes: s.config.Nodes, Crashes: s.config.Faults.Crashes != 0, Depth: s.bounds.Depth,
+		Stop: s.bounds.stopEvents})
 	if err != nil || s.result.Reason != "" {
 		return err
 	}
@@ -216,34 +195,17 @@ func (s *locally) combinations(property int, holds bool) (found [][]uint32) {
 		}
 	}
 	// Views are numbered by the local states that the fixpoint has met.
-	values := s.judge.views[property].Values
-	chosen, numbers := make([]any, len(views)), make([]uint32, len(views))
-	var choose func(node int)
-	choose = func(node int) {
-		if s.isOver() {
-			return
+	values, chosen := s.judge.views[property].Values, make([]any, len(views))
+	return local.Combinations(views, s.isOver, func(numbers []uint32) bool {
+		s.result.Combinations++
+		if s.result.Combinations%combinationsAt == 0 {
+			s.result.Reason = s.bounds.stop(global.Progress{})
 		}
-		if node == len(views) {
-			s.result.Combinations++
-			if s.result.Combinations%combinationsAt == 0 {
-				s.result.Reason = s.bounds.stop(global.Progress{})
-			}
-			if s.judge.properties[property].holds(chosen) == holds {
-				found = append(found, slices.Clone(numbers))
-			}
-			return
+		for node, v := range numbers {
+			chosen[node] = values[v]
 		}
-		for _, v := range views[node] {
-			chosen[node], numbers[node] = values[v], v
-			choose(node + 1)
-		}
-	}
-	choose(0)
-	// Fewer goals are fewer searches, and a node that may be anywhere needs no moves.
-	for node := range views {
-		found = local.JoinViews(found, node, len(views[node]))
-	}
-	return found
+		return s.judge.properties[property].holds(chosen) == holds
+	})
 }
 
 // search looks for a run to a goal; without one, anywhere. What the run shows is a violation,

@@ -90,7 +90,7 @@ func TestSentTypes(t *testing.T) {
 		t.Fatalf("%v, error %v", want, err)
 	}
 	for seed := range uint64(10) {
-		for _, o := range []Options{{}} {
+		for _, o := range []Options{{}, {Reduce: true}} {
 			got, err := checkTogether(m, o, 3, "hash", chance{seed: seed})
 			if err != nil || got.Verdict != Holds || !o.Reduce && got.States != want.States {
 				t.Errorf("reduced %v, 3 parts: %v, error %v; want %v", o.Reduce, got, err, want)
@@ -110,7 +110,7 @@ func TestSentOrder(t *testing.T) {
 		t.Fatalf("%v, error %v", want, err)
 	}
 	for seed := range uint64(5) {
-		for _, o := range []Options{{}} {
+		for _, o := range []Options{{}, {Reduce: true}} {
 			got, err := checkTogether(m, o, 3, "hash", chance{seed: seed})
 			if err != nil || got.Verdict != Holds || !o.Reduce && got.States != want.States {
 				t.Errorf("reduced %v, 3 parts: %v, error %v; want %v", o.Reduce, got, err, want)

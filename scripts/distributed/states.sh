@@ -12,12 +12,14 @@
 #
 # The exit code is 1 if a result was another one. PARTS="1 2" and FUNCTIONS="hash part" take others,
 # and CHECKPOINT=1s has parts save that often. With MEMORY=64 each part has so many megabytes, and
-# the rest of its states in files, in the directory EXTERNAL or /var/tmp.
+# the rest of its states in files, in the directory EXTERNAL or /var/tmp. With REDUCE=1 all of them
+# leave out orders of steps, also the search alone.
 # Needs root, ip, and bin/tandem (make build).
 set -eu
 network=10.211.56
 . "$(dirname "$0")/network.sh"
 model=$1
+[ -z "${REDUCE-}" ] || set -- -reduce "$@"
 
 # peaks PID N notes in the file peak how many megabytes the largest part of N workers has had at most.
 peaks() {
@@ -33,11 +35,11 @@ peaks() {
 	sort -n "$dir/peaks" | tail -n 1 >"$dir/peak"
 }
 
-[ -z "${MEMORY-}" ] || set -- -external "${EXTERNAL:-/var/tmp}" -memory "$MEMORY" "$model"
+[ -z "${MEMORY-}" ] || set -- -external "${EXTERNAL:-/var/tmp}" -memory "$MEMORY" "$@"
 
 # What is built is in the cache of the compiler then.
 go build -o "$dir/program" ./examples/protocols/together
-(for n in 1 2; do "$dir/program" "$model" >"$dir/alone$n" 2>/dev/null & done; wait; times >"$dir/alone.times")
+(for n in 1 2; do "$dir/program" ${REDUCE:+-reduce} "$model" >"$dir/alone$n" 2>/dev/null & done; wait; times >"$dir/alone.times")
 alone=$(seconds "$dir/alone.times" | awk '{ printf "%.1f", $1 / 2 }')
 cat "$dir/alone1"
 echo "alone: $alone processor seconds"

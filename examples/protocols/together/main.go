@@ -28,9 +28,10 @@ func options(args []string, log io.Writer) (o protocol.Options, names []string, 
 	external := flags.String("external", "", "directory for states that memory has no room for")
 	memory := flags.Uint64("memory", 16<<10, "bound on the memory of each process, in MB")
 	disk := flags.Uint64("disk", 0, "bound on the files of each process, in MB")
+	reduce := flags.Bool("reduce", false, "leave out orders of steps that make no difference")
 	err = flags.Parse(args)
 	return protocol.Options{Workers: 1, Memory: *memory << 20, External: *external, Disk: *disk << 20,
-		Output: log}, flags.Args(), err
+		Reduce: *reduce, Output: log}, flags.Args(), err
 }
 
 // run checks models by their names, one after the other. What it prints of each is the same however

@@ -19,6 +19,8 @@ type Config struct {
 	Names  Names
 	// Model says which model it is, in all processes alike.
 	Model string
+	// Fault is why this process cannot search, which ends the search of all; nil: it can.
+	Fault error
 	// Estimate is that of a state, which is the same in all processes; nil: there is none.
 	Estimate func(*system.State) (int, error)
 	// Explain says of an error of the search what can be done; it may be nil.
@@ -100,7 +102,9 @@ func Join(c Config, s *Session) (result []byte, err error) {
 			err = errors.Join(err, p.share.Release())
 		}
 	}()
-	err = p.restore(s.Saved)
+	if err = c.Fault; err == nil {
+		err = p.restore(s.Saved)
+	}
 	p.queue = newQueue(p.t, c.Search, waiting(c.Global.Disk))
 	if errors.Is(err, errDamaged) {
 		return p.linger(err)

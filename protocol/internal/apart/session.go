@@ -39,6 +39,16 @@
 // that was lost in the middle of a level are no harm, and neither is a message that comes twice.
 // The front adds up, and tells its sums with each level. So another front can go on.
 //
+// # Reduction
+//
+// A part may expand only some transitions of a state. What is selected follows from the state and
+// the table, so it is the same in all processes (Session.Config). In a cycle of states a transition
+// must not be left out for ever. If a state is not expanded in full, one that it leads to belongs
+// to the same part, which expands it in the next level (global.Share). So states on a way of such
+// states are expanded later and later, and each way ends at one that is expanded in full. Where all
+// runs end there is no cycle, and the result is that of a search by one. Elsewhere only the verdict
+// is, since a part does not know which states of others are new.
+//
 // # The run to a violation
 //
 // A level in which a violation is met is done to its end, and the least violation is taken, in an
@@ -48,6 +58,7 @@
 package apart
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -95,13 +106,22 @@ func (s *Session) Next() (search int) {
 	return s.searches
 }
 
-// Config is that of a search of a model.
-func (s *Session) Config(c global.Config, n Names, search int, model string) Config {
+// Config is that of a search of a model. Model is the same in all processes.
+func (s *Session) Config(c global.Config, t *Texts, model string) (Config, error) {
 	if s.IsOther && c.Alike != nil {
 		c.Alike.Seed = s.Process
 	}
-	return Config{Global: c, Names: n, Parts: s.Parts, Partition: s.Partition, Search: search,
-		Batch: s.Batch, Every: s.Every, Always: s.Always, Model: model}
+	// Of what is equally good, what comes first is selected. So the order of all numbers has to be
+	// the same in all processes.
+	if c.Select != nil {
+		numbering, err := t.numbering()
+		if err != nil {
+			return Config{}, err
+		}
+		model += fmt.Sprintf("; reduced, with the numbers %x", numbering)
+	}
+	return Config{Global: c, Names: t, Parts: s.Parts, Partition: s.Partition, Batch: s.Batch,
+		Every: s.Every, Always: s.Always, Model: model}, nil
 }
 
 // lastOf is Last, if it is of a search.

@@ -46,5 +46,29 @@ func (t *Texts) Message(m table.Message, to []int) (text string, err error) {
 	return fmt.Sprint(sent.From, sent.To, t.Show(sent.Image)), err
 }
 
+// numbering is the same in two processes if their numbers mean the same: a digest of the texts of
+// all local states and messages in the order of their numbers.
+func (t *Texts) numbering() (sum uint64, err error) {
+	locals, messages := t.Table.Numbers()
+	add := func(text string, err error) error {
+		sum = mix(sum) + digestOf(text, 0)
+		return err
+	}
+	for node, n := range locals {
+		for l := range n {
+			if err := add(t.Local(node, table.Local(l), nil)); err != nil {
+				return 0, err
+			}
+		}
+		sum = mix(sum + 1)
+	}
+	for m := range messages {
+		if err := add(t.Message(table.Message(m), nil)); err != nil {
+			return 0, err
+		}
+	}
+	return sum, nil
+}
+
 // Orders is that of Names.
 func (t *Texts) Orders() [][]int { return t.All }

@@ -165,7 +165,9 @@ func (w *byteWorker) visit(step system.Step) error {
 	if err != nil {
 		return err
 	}
-	w.take(at, isNew, w.Next.Left != w.Cur.Left)
+	if err := w.take(at, uint8(step.Node)+1, isNew, w.Next.Left != w.Cur.Left); err != nil {
+		return err
+	}
 	// Most models have properties; an assertion of a node has been judged with its local state.
 	was := w.Reader.State(step.Node, w.Cur.Locals[step.Node])
 	is := w.Reader.State(step.Node, w.Next.Locals[step.Node])

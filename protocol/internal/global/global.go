@@ -336,7 +336,7 @@ func (s *search) beginLevel() {
 
 // newWorker returns a worker that has seen nothing of the table.
 func (s *search) newWorker(number int) *worker {
-	w := &worker{search: s, number: number, named: map[string]bool{}}
+	w := &worker{search: s, number: number}
 	w.Expander = system.NewExpander(&s.System, table.NewReader(s.Table))
 	w.arrivable = w.CanArrive
 	if s.Alike != nil {

@@ -148,7 +148,7 @@ func FailsAtStart(c Config) (*Result, error) {
 
 // setWorker has a worker expand states.
 func (h *Share) setWorker(w *worker) {
-	h.w, w.collect = w, h.collect
+	h.w, w.collect, w.isOwn = w, h.collect, h.isOwn
 	h.x = h.form.newExpands(w)
 }
 
@@ -259,18 +259,8 @@ func (h *Share) expandAll() error {
 // side by side, so that state is looked up once.
 func (h *Share) handOn(hand Hand) error {
 	last := space.None
-	look, nodes := h.form.look, h.config.ByLocals
-	if nodes != 0 {
-		look = h.form.lookLocals
-	}
 	return h.form.eachMoved(0, h.levelEnd[0], h.form.End(0), func(at space.Ref, node uint8) error {
-		// What was expanded was an own state. A step of another node does not change whose it is.
-		if node > 0 && nodes != 0 && nodes>>(node-1)&1 == 0 {
-			h.own(at, 0)
-			return nil
-		}
-		look(at, &h.state)
-		to, err := h.config.Owner(&h.state)
+		to, err := h.ownerOf(at, node)
 		if err != nil {
 			return err
 		}
@@ -281,9 +271,7 @@ func (h *Share) handOn(hand Hand) error {
 		if hand == nil {
 			return nil
 		}
-		if nodes != 0 {
-			h.form.look(at, &h.state)
-		}
+		h.form.look(at, &h.state)
 		parent := h.form.Parent(at)
 		if node > 0 && parent != last {
 			h.form.look(parent, &h.before)
@@ -293,11 +281,37 @@ func (h *Share) handOn(hand Hand) error {
 	})
 }
 
+// ownerOf is whose a state is that was reached from an own one by a step of a node, which is given
+// plus one. Zero: the node is not known, and neither is whose the state before was.
+func (h *Share) ownerOf(at space.Ref, node uint8) (int, error) {
+	nodes := h.config.ByLocals
+	switch {
+	case nodes == 0:
+		h.form.look(at, &h.state)
+	case node > 0 && nodes>>(node-1)&1 == 0:
+		// A step of another node does not change whose it is.
+		return h.config.Own, nil
+	default:
+		h.form.lookLocals(at, &h.state)
+	}
+	return h.config.Owner(&h.state)
+}
+
+// isOwn is that of a worker. All parts go level by level, so an own state that is new is expanded
+// later than the one that leads to it. Of states of others only their owners know that.
+func (h *Share) isOwn(at space.Ref, node uint8) (bool, error) {
+	to, err := h.ownerOf(at, node)
+	return to == h.config.Own, err
+}
+
 // Receive adds an own state that another one has reached from a state by a step of a node, which is
 // zero if that is not known. It says whether the state is new. The state before is the same as in
 // the last call if isSame.
 func (h *Share) Receive(before *system.State, isSame bool, state *system.State, node uint8) (isNew bool,
 	err error) {
+	if h.Select != nil {
+		node = 0 // a selection does not ask which steps commute
+	}
 	at, isNew, err := h.form.addFrom(state, space.None, node)
 	for isNarrow(err) {
 		if err := h.widen(err); err != nil {
@@ -368,7 +382,9 @@ func (h *Share) collect(f *finding) error {
 
 // Before returns the least digest of the states of a level that lead in one step to a state with a
 // digest, and their local states; false if there is none. Such a state differs from the other one
-// in the local state of one node at most, which mayLead looks at.
+// in the local state of one node at most, which mayLead looks at. Only own states are looked at:
+// with a selection, another one's may be nearer to the start than where it was met here. Then the
+// run would depend on who has met it.
 func (h *Share) Before(level int, target uint64, mayLead func([]table.Local) bool) (digest uint64,
 	locals []table.Local, ok bool, err error) {
 	from, ends := uint64(0), append(slices.Clone(h.search.before), h.levelEnd)
@@ -384,11 +400,12 @@ func (h *Share) Before(level int, target uint64, mayLead func([]table.Local) boo
 		if !mayLead(w.Cur.Locals) {
 			continue
 		}
-		own, err := h.config.Digest(&w.Cur)
-		if err != nil {
+		isOwn, err := h.isOwn(at, 0)
+		own, fault := h.config.Digest(&w.Cur)
+		if err = errors.Join(err, fault); err != nil {
 			return 0, nil, false, err
 		}
-		if ok && own >= digest {
+		if !isOwn || ok && own >= digest {
 			continue
 		}
 		leads, err := h.leads(w, target)

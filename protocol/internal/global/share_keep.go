@@ -144,8 +144,9 @@ func (h *Share) AppendHead(dst []byte) []byte {
 		before = n
 	}
 	// States that are bytes are expanded in full, so nobody asks for what they were reached from.
+	// Nor does a selection.
 	words, ok := h.form.(ofWords)
-	if !ok {
+	if !ok || h.Select != nil {
 		return append(dst, 0)
 	}
 	return appendOrigins(append(dst, 1), words, h.levelEnd[0], h.place)

@@ -25,7 +25,7 @@ func (f *vectorForm[V]) eachMoved(shard int, from, end uint64, visit func(space.
 // expandShared leaves out steps that commute as expandRange does.
 func (w *vectorWorker[V]) expandShared(at space.Ref, before *system.State) (err error) {
 	v, _, node := w.set.Whole(at)
-	if w.below = 0; node > 0 {
+	if w.below = 0; node > 0 && w.Select == nil {
 		w.parent, w.below = space.None, 1<<(node-1)-1
 		if w.before, err = w.layout.Encode(before); err != nil {
 			return err

@@ -434,7 +434,10 @@ func (w *vectorWorker[V]) insertBatch() error {
 	}
 	if w.Proviso || w.reached != nil {
 		for i := range list {
-			w.take(list[i].At, list[i].IsNew, spending>>i&1 != 0)
+			err := w.take(list[i].At, list[i].Node(), list[i].IsNew, spending>>i&1 != 0)
+			if err != nil {
+				return err
+			}
 		}
 	}
 	// Few steps change the class of a node, to a combination that is new.
@@ -457,7 +460,7 @@ func (w *vectorWorker[V]) judge(c *space.Candidate[V], cause *cause[V]) error {
 		violation := Violation{Property: -1, Failure: is.Failure}
 		return w.violated(&finding{Violation: violation, at: c.At})
 	}
-	if !w.moves.IsWide && w.isRight(cause.combination) {
+	if !w.moves.IsWide && w.judged.HasNumber(cause.combination) {
 		return nil
 	}
 	w.layout.DecodeLocals(&w.Next, &c.State)

@@ -1,9 +1,9 @@
 package global
 
 import (
-	"encoding/binary"
 	"runtime"
 
+	"github.com/tandem-mc/tandem/protocol/internal/judged"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
@@ -14,12 +14,9 @@ type worker struct {
 	*search
 	number int       // among the workers
 	at     space.Ref // of cur
-	// numbered are combinations of classes that were judged, and are right: by their number, if
-	// classes are small, or by name.
-	numbered space.Index[[1]uint64, struct{}]
-	named    map[string]bool
+	// judged are combinations of classes that are right.
+	judged   judged.Set
 	classes  []uint32
-	name     []byte
 	expanded int
 	told     int   // of them, to the search
 	counted  int64 // transitions that the search does not know of yet
@@ -32,14 +29,14 @@ type worker struct {
 	metFirst func(space.Ref) error
 	// reached is called for each new state; it may be nil.
 	reached func(space.Ref)
+	// isOwn says whether a state that was reached by a step of a node is expanded by this search;
+	// nil: all are. The node is given plus one.
+	isOwn func(at space.Ref, node uint8) (bool, error)
 	// isAgain says of a state that was visited before whether it has to be expanded again.
 	isAgain func(space.Ref) bool
 	// collect takes violations, and the search goes on; nil: a violation ends it.
 	collect func(*finding) error
 }
-
-// maxJudged bounds how many combinations of classes a worker remembers.
-const maxJudged = 1 << 18
 
 // stopEvery is after how many expanded states Stop is asked.
 const stopEvery = 1 << 10
@@ -81,15 +78,20 @@ func (w *worker) selected() uint64 {
 	return w.Select(w.Cur.Locals, w.Cur.Messages, w.arrivable)
 }
 
-// take notes that a step has led to a state. That it spends a fault takes the fault from others.
-func (w *worker) take(at space.Ref, isNew, spends bool) {
-	if w.Proviso && !spends && w.isOpen(at, isNew) {
-		w.leadsOn = true
+// take notes that a step of a node, which is given plus one, has led to a state. That it spends a
+// fault takes the fault from others.
+func (w *worker) take(at space.Ref, node uint8, isNew, spends bool) (err error) {
+	if w.Proviso && !w.leadsOn && !spends && w.isOpen(at, isNew) {
+		// Whether others have expanded a state of theirs is not known here.
+		if w.leadsOn = true; w.isOwn != nil {
+			w.leadsOn, err = w.isOwn(at, node)
+		}
 	}
 	// Only a depth-first search within a bound comes back to a state.
 	if w.reached != nil && (isNew || w.isAgain(at)) {
 		w.reached(at)
 	}
+	return err
 }
 
 // isOpen says whether a state that was reached is still to be expanded. A depth-first search has
@@ -141,13 +143,7 @@ func (w *worker) judgeState(at space.Ref, s *system.State) error {
 		return nil
 	}
 	classes := w.classesOf(s)
-	number, isNumber := numberOf(classes)
-	w.name = w.name[:0]
-	for _, c := range classes {
-		w.name = binary.AppendUvarint(w.name, uint64(c))
-	}
-	// The conversion of a key takes no memory in a look-up.
-	if isNumber && w.isRight(number) || !isNumber && w.named[string(w.name)] {
+	if w.judged.Has(classes) {
 		return nil
 	}
 	j := w.Judge(classes)
@@ -160,32 +156,8 @@ func (w *worker) judgeState(at space.Ref, s *system.State) error {
 	if j.Violated >= 0 {
 		return w.violated(&finding{Violation: Violation{Property: j.Violated}, at: at})
 	}
-	// What is forgotten is judged again, which is slower and not wrong.
-	if w.numbered.Len()+len(w.named) >= maxJudged {
-		w.numbered = space.Index[[1]uint64, struct{}]{}
-		clear(w.named)
-	}
-	if isNumber {
-		w.numbered.Put(&[1]uint64{number}, struct{}{})
-	} else {
-		w.named[string(w.name)] = true
-	}
+	w.judged.Add(classes)
 	return nil
-}
-
-// isRight says whether a combination of classes was judged, and is right.
-func (w *worker) isRight(number uint64) bool { return w.numbered.Find(&[1]uint64{number}) != nil }
-
-// numberOf makes one number of classes, if each is small enough.
-func numberOf(classes []uint32) (number uint64, ok bool) {
-	width := 64 / len(classes)
-	for _, c := range classes {
-		if uint64(c)>>width != 0 {
-			return 0, false
-		}
-		number = number<<width | uint64(c)
-	}
-	return number, true
 }
 
 // classesOf are the classes of the local states of a state, until the next call.

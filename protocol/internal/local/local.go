@@ -27,9 +27,18 @@ type Config struct {
 	// Depth bounds the longest chain of events of which each needs what the one before has made: a
 	// local state, or a message. A run of so many steps has no longer one. Zero is no bound.
 	Depth int
-	// Stop is called now and then, with how many events were executed. A reason ends it.
+	// Stop is called now and then, with how many events were executed. A reason ends it. Without a
+	// bound on the depth, Endless is one.
 	Stop func(events int) (reason string)
 }
+
+// mostEvents is how many events a fixpoint may have without a bound on the depth. Over a network
+// that never loses what was sent, a number such as a ballot may grow for ever, though not in a run.
+// Endless is the reason then.
+const (
+	mostEvents = 1 << 17
+	Endless    = "the local search has met 131,072 pairs of a local state and an event"
+)
 
 // Edge is a transition of one node.
 type Edge struct {
@@ -263,7 +272,12 @@ const stopEvery = 1 << 8
 
 // execute takes note of what an event does.
 func (x *explorer) execute(node int, l table.Local, e *table.Entry, needs []table.Message, crash bool) {
-	if x.result.Events++; x.result.Events%stopEvery == 0 && x.Stop != nil {
+	x.result.Events++
+	switch {
+	case x.result.Events%stopEvery != 0:
+	case x.Depth == 0 && x.result.Events >= mostEvents:
+		x.stopped = Endless
+	case x.Stop != nil:
 		x.stopped = x.Stop(x.result.Events)
 	}
 	for i := range e.Outcomes {

@@ -17,8 +17,9 @@ type origin struct {
 	node       uint8 // that has led to the state, plus one; zero: nobody needs to know
 }
 
-// isNeeded says whether the state before is needed: below the first node there is none.
-func (o origin) isNeeded() bool { return o.node > 1 }
+// isNeeded says whether a state before is needed: below the first node there is none, and a
+// selection does not ask which steps commute.
+func (f *files) isNeeded(o origin) bool { return o.node > 1 && f.Global.Select == nil }
 
 // valueOf is an origin as one number. Neighbours have near origins, so differences are small.
 func (f *files) valueOf(o origin) uint64 {
@@ -186,12 +187,12 @@ func (f *files) load(frontier *external.Reader, before [2]*seeker, states uint64
 			return err
 		}
 		o := f.originOf(frontier.Value)
-		if !o.isNeeded() {
+		if !f.isNeeded(o) {
 			o = origin{}
 		}
 		// States that were reached from the same one follow each other.
-		isSame := last.isNeeded() && o.place == last.place && o.isReceived == last.isReceived
-		if o.isNeeded() && !isSame {
+		isSame := f.isNeeded(last) && o.place == last.place && o.isReceived == last.isReceived
+		if f.isNeeded(o) && !isSame {
 			from := before[0]
 			if o.isReceived {
 				from = before[1]

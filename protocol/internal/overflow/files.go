@@ -87,7 +87,7 @@ func (s *Share) spill() error {
 			return errors.Join(f.met.Sorter.Add(f.packed, 0), f.keepOther(f.packed))
 		}
 		value := uint64(0)
-		if level == s.levels-1 && before != nil && node > 1 {
+		if level == s.levels-1 && before != nil && f.isNeeded(origin{node: node}) {
 			if value, err = f.spillOrigin(before, node); err != nil {
 				return err
 			}
@@ -237,7 +237,7 @@ func (f *files) receive(before *system.State, isSame bool, state *system.State, 
 	f.received++
 	o := origin{isReceived: true, node: node}
 	// Several states that were reached from the same one share it.
-	if !o.isNeeded() {
+	if !f.isNeeded(o) {
 		o.node, f.hasBefore = 0, false
 	} else if !isSame || !f.hasBefore {
 		f.packed = f.system().Pack(f.packed[:0], before)

@@ -126,6 +126,9 @@ func (c *Candidate[V]) Set(state *V, hash uint64, parent Ref, node uint8) {
 	c.State, c.tag, c.parent, c.node = *state, uint32(hash>>32), uint32(parent), node
 }
 
+// Node is the number that is kept with the parent.
+func (c *Candidate[V]) Node() uint8 { return c.node }
+
 // Hash mixes words by multiplications of 64 to 128 bits, as wyhash does.
 func Hash[V Vector](v *V) uint64 {
 	const a, b, c = 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3

@@ -75,9 +75,9 @@ var ErrKept = errors.New("the table of handlers cannot be read")
 // ErrOther is of handlers that do not do what they did.
 var ErrOther = errors.New("the handlers do other things than before")
 
-// Read fills an empty table with what Append has written. Handlers run, as often as there are
-// entries. An error says that the bytes are damaged, or that handlers do other things than before;
-// then the table is not to be used.
+// Read fills a table with what Append has written, and forgets what was there. Handlers run, as
+// often as there are entries. An error says that the bytes are damaged, or that handlers do other
+// things than before; then the table is not to be used.
 func (t *Table) Read(data []byte) error {
 	r := &keptReader{in: data}
 	if r.number(len(t.locals)+1) != len(t.locals) {
@@ -86,7 +86,12 @@ func (t *Table) Read(data []byte) error {
 	// Whatever there is takes a byte at least.
 	for node := range t.locals {
 		t.locals[node] = make([]*LocalState, r.number(len(data)+1))
+		clear(t.byImage[node])
 	}
+	clear(t.numbers)
+	clear(t.entries)
+	clear(t.sets)
+	t.records = nil
 	t.messages = make([]Sent, r.number(len(data)+1))
 	isThere := make([]bool, len(t.messages))
 	for range r.number(len(data) + 1) {

@@ -17,10 +17,10 @@ func CompareSent(a, b Sent) int {
 // Namer is Handlers that can tell images apart by texts that are the same in all processes.
 type Namer interface{ TypedText(image []byte) string }
 
-// sorted sorts what one handler has sent: by receiver, then by text. Bytes would not do, since types
-// have other numbers in another process.
-func (t *Table) sorted(list []Sent) []Sent {
-	texts, _ := t.handlers.(Namer)
+// sorted sorts what one handler has sent: by receiver, then by text. Bytes would not do, since
+// types have other numbers in another process.
+func sorted(h Handlers, list []Sent) []Sent {
+	texts, _ := h.(Namer)
 	return slices.SortedStableFunc(slices.Values(list), func(a, b Sent) int {
 		switch {
 		case a.To != b.To:

@@ -264,7 +264,7 @@ func (t *Table) effectsOf(c Call) (effects []Effect, quorums uint64, err error) 
 	effects, quorums, err = t.handlers.Run(c)
 	for i := range effects {
 		if !t.ordered {
-			effects[i].Sent = t.sorted(effects[i].Sent)
+			effects[i].Sent = sorted(t.handlers, effects[i].Sent)
 		}
 	}
 	return effects, quorums, err

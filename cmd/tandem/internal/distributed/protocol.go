@@ -25,8 +25,8 @@ those of tandem worker, or, if there is no worker for some seconds, of this mach
 transitions and verdict are those of go test. With --run the package has tests, else it is a
 program.
 
-Only a breadth-first search that is not reduced is divided. The result says how many states were
-sent, and how evenly they are divided.
+Only a breadth-first search is divided. If it is reduced and runs may go on for ever, more parts may
+visit more states. The result says how many states were sent, and how evenly they are divided.
 
 Exit codes: 0 the test passes, 1 it fails, 3 error.`,
 		Example: "  tandem protocol ./paxos --run TestPaxos --distribute embedded --parts 2\n" +

@@ -12,8 +12,9 @@ import (
 	"github.com/tandem-mc/tandem/protocol"
 )
 
-// Model is a model by its name: of Paxos (2,3,1) with rounds, right or faulty, of Paxos of three
-// nodes with proposals, or of two-phase commit with managers.
+// Model is a model by its name: of Paxos (2,3,1) with rounds, right or faulty, or with so many
+// acceptors and single messages, of Paxos of three nodes with proposals, or of two-phase commit
+// with managers.
 func Model(name string) (*protocol.Model, error) {
 	kind, size, _ := strings.Cut(name, ":")
 	n, err := strconv.Atoi(size)
@@ -23,6 +24,8 @@ func Model(name string) (*protocol.Model, error) {
 		c := synod.Config{Proposers: 2, Acceptors: 3, Learners: 1, Rounds: n, Quorums: n > 1,
 			Faulty: kind == "faulty"}
 		return synod.Model(c), nil
+	case kind == "acceptors":
+		return synod.Model(synod.Config{Proposers: 2, Acceptors: n, Learners: 1, Rounds: 1}), nil
 	case kind == "paxos":
 		return paxos.Model(3, n), nil
 	case kind == "twophase":

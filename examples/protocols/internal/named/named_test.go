@@ -12,7 +12,7 @@ func TestModels(t *testing.T) {
 			t.Errorf("%q: error %v", name, err)
 		}
 	}
-	for _, name := range []string{"synod:1", "synod:2", "faulty:1", "paxos:1", "twophase:3"} {
+	for _, name := range []string{"synod:1", "synod:2", "faulty:1", "paxos:1", "twophase:3", "acceptors:3"} {
 		if m, err := Model(name); err != nil || len(m.Nodes) < 3 {
 			t.Errorf("%q: error %v", name, err)
 		}
