@@ -31,11 +31,14 @@ func TestNodesOfQUIC(t *testing.T) {
 }
 
 // TestNodesOfRaft: nodes of hashicorp/raft that forget their logs and votes in a crash come to
-// disagree. What was found is replayed. Nodes that keep them do not disagree.
+// disagree, and so do nodes that are paused. What was found is replayed. Nodes that keep logs and
+// votes do not disagree.
 func TestNodesOfRaft(t *testing.T) {
 	const raft = "../nodes/raft"
 	counterexample := filepath.Join(t.TempDir(), "counterexample")
 	expectIn(t, raft, "", violated, "check", ".", "--search", "random", "-o", counterexample)
+	expectIn(t, raft, "", violated, "replay", counterexample, "--times", "20")
+	expectIn(t, raft, "", violated, "check", ".", "-c", "pause.yaml", "-o", counterexample)
 	expectIn(t, raft, "", violated, "replay", counterexample, "--times", "20")
 	expectIn(t, raft, "", unknown, "check", ".", "-c", "durable.yaml", "--search", "random", "--time",
 		spent.String())
