@@ -212,6 +212,7 @@ func nodesConfig(ctx context.Context, r Request, dir string, listener Listener) 
 	if config.Walks, err = pick.Of(r.Search.Name, r.Search.Seed, asked); err != nil {
 		return config, clean, err
 	}
+	config.PartitionLimit = c.PartitionLimit
 	config.Crash = nodes.Crash{Crashes: c.Crashing(), CrashLimit: c.CrashLimit, Pauses: c.Pausing(),
 		PauseLimit: c.PauseLimit}
 	config.Datagrams, config.DatagramLimit = datagram.Faults(&config.Worker.Environment)

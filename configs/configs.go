@@ -91,8 +91,9 @@ type Others struct {
 	Exclusive []string `json:",omitempty"`
 	// Partitions are those of the network between nodes, one at a time; none: it is never parted.
 	// Each is the name of a node that is parted from all others, or of two with a colon in between,
-	// or anyNode.
-	Partitions []string `json:",omitempty"`
+	// or anyNode. There are PartitionLimit in an execution at most; 0: one.
+	Partitions     []string `json:",omitempty"`
+	PartitionLimit int      `json:",omitempty"`
 	// Crashes are the names of nodes that may crash and run again, or anyNode, each CrashLimit
 	// times.
 	Crashes    []string `json:",omitempty"`

@@ -230,7 +230,7 @@ func scalarsOf(c Config) map[string]*yaml.Node {
 // faultsOf are those of the network, as ParseFaults reads them.
 func faultsOf(c Config) string {
 	// Where the network may only be parted, or nodes crash, the world has no other faults.
-	limit := max(c.World.Faults, c.CrashLimit, c.PauseLimit, c.Slow)
+	limit := max(c.World.Faults, c.CrashLimit, c.PauseLimit, c.Slow, c.PartitionLimit)
 	if limit == 0 && len(c.Partitions) > 0 {
 		limit = 1
 	}

@@ -56,10 +56,6 @@ func ParseFaults(list string) (Faults, error) {
 			return f, err
 		}
 	}
-	onlyParts := len(f.Partitions) > 0 && len(f.Kinds)+len(f.Crashes)+len(f.Pauses) == 0 && !f.Slow
-	if onlyParts && f.Limit > 1 {
-		return f, fmt.Errorf("the network is parted once in an execution at most: give 1,partition")
-	}
 	// Which kinds can happen at which operations, the environment knows.
 	w := sut.Environment{}
 	f.setTo(&w)
@@ -113,12 +109,12 @@ func (f *Faults) narrow(word string) error {
 // SetFaults makes these the faults of the world, in place of those that the file has.
 func (c *Config) SetFaults(f Faults) {
 	f.setTo(&c.World)
-	c.Partitions = f.partitions()
 	c.setMishaps(f)
 }
 
-// setMishaps sets what of the faults happens to nodes, and to connections between them.
+// setMishaps sets what of the faults happens to nodes, and to the network between them.
 func (c *Config) setMishaps(f Faults) {
+	c.Partitions, c.PartitionLimit = f.partitions()
 	c.Crashes, c.CrashLimit = f.ofNodes(f.Crashes)
 	c.Pauses, c.PauseLimit = f.ofNodes(f.Pauses)
 	c.Slow = f.slow()
@@ -140,12 +136,13 @@ func (f Faults) ofNodes(names []string) ([]string, int) {
 	return names, f.Limit
 }
 
-// partitions are those that there are, if any fault is allowed.
-func (f Faults) partitions() []string {
-	if f.Limit == 0 {
-		return nil
+// partitions are those that there are, if any fault is allowed, and how often the network is
+// parted.
+func (f Faults) partitions() ([]string, int) {
+	if f.Limit == 0 || len(f.Partitions) == 0 {
+		return nil, 0
 	}
-	return f.Partitions
+	return f.Partitions, f.Limit
 }
 
 // setTo makes these the faults of an environment. A worker of one node knows nothing of partitions,
@@ -220,7 +217,7 @@ func (c Config) placesOf(names []string) (list []int) {
 	return list
 }
 
-// Links are the partitions that are explored, one at a time: each lists the pairs of nodes
+// Links are the partitions that there can be, one at a time: each lists the pairs of nodes
 // between which nothing gets through, by their places, the smaller one first.
 func (c Config) Links() (list [][][2]int) {
 	// Of two nodes, the partition of either one is the same.

@@ -240,7 +240,6 @@ func (d document) config(b beside) (Config, []Problem) {
 	}
 	// What is wrong with faults is told with the world.
 	if f, err := ParseFaults(d.World.Faults); err == nil {
-		c.Partitions = f.partitions()
 		c.setMishaps(f)
 	}
 	var err error

@@ -30,7 +30,7 @@ import (
 // Choices are those of the node above them. After a line such as {"again":7} they are those of its
 // next life. If the network is parted, the first line says when:
 //
-//	"partition":{"links":[[1,2]],"from":0,"until":2}
+//	"partition":{"links":[[1,2]],"from":0,"until":2,"then":{"links":[[1,2]],"from":4,"until":5}}
 type NodesRecording struct {
 	// Directory is the one from which packages are seen: that of the configuration.
 	Directory string
@@ -66,6 +66,8 @@ type NodesPartition struct {
 	// time.
 	From  int `json:"from"`
 	Until int `json:"until"`
+	// Then is the next one, which begins later than this one ends; nil: there is none.
+	Then *NodesPartition `json:"then,omitempty"`
 }
 
 // NodeRecording is one of the nodes.
@@ -384,7 +386,11 @@ func (p *NodesPartition) validate(nodes int) error {
 				l[0], l[1], nodes)
 		}
 	}
-	return nil
+	if p.Then != nil && p.Then.From <= p.Until {
+		return fmt.Errorf("one begins at %d, and the one before it ends at %d: want a later one",
+			p.Then.From, p.Until)
+	}
+	return p.Then.validate(nodes)
 }
 
 // validateEvent checks the event at a place of the list.

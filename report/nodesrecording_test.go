@@ -77,6 +77,11 @@ func TestWrongNodesAreRefused(t *testing.T) {
 	}{
 		{"1 node, and number 1", func(r *NodesRecording) { r.Nodes = r.Nodes[:1] }},
 		{"2 nodes, and number 3", func(r *NodesRecording) { r.Violated = 3 }},
+		{"one begins at 3, and the one before it ends at 3", func(r *NodesRecording) {
+			links := [][2]int{{1, 2}}
+			then := &NodesPartition{Links: links, From: 3, Until: 4}
+			r.Partition = &NodesPartition{Links: links, From: 1, Until: 3, Then: then}
+		}},
 		{"2 nodes, and number 0", func(r *NodesRecording) { r.Violated = 0 }},
 		{"65 nodes", func(r *NodesRecording) { r.Nodes = append(r.Nodes, make([]NodeRecording, 63)...) }},
 		{`node 2 has the name "server"`, func(r *NodesRecording) { r.Nodes[1].Name = "server" }},

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/datagram"
+	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -378,11 +379,11 @@ func TestDatagramsAgainstTwin(t *testing.T) {
 	t.Run("reliable", func(t *testing.T) { compareAir(t, airState{parted: 2}, Config{}) })
 	t.Run("faults", func(t *testing.T) {
 		compareAir(t, airState{parted: 2, faults: 2, kinds: fmt.Sprint(all)},
-			Config{Datagrams: all, DatagramLimit: 2})
+			Config{Datagrams: all, Often: given.Often{DatagramLimit: 2}})
 	})
 	t.Run("parted, with faults", func(t *testing.T) {
 		compareAir(t, airState{faults: 1, kinds: fmt.Sprint(all)},
-			Config{Partitions: link, Datagrams: all, DatagramLimit: 1})
+			Config{Partitions: link, Datagrams: all, Often: given.Often{DatagramLimit: 1}})
 	})
 }
 

@@ -26,7 +26,7 @@ func airKinds() []airKind {
 	return []airKind{
 		{"reliable", airState{parted: 2}, Config{}, 2, 24, 3000},
 		{"faults", airState{parted: 2, faults: 1, kinds: fmt.Sprint(all)},
-			Config{Datagrams: all, DatagramLimit: 1}, 6, 12, 1500},
+			Config{Datagrams: all, Often: given.Often{DatagramLimit: 1}}, 6, 12, 1500},
 		{"parted", airState{}, Config{Partitions: [][][2]int{{{0, 1}}}}, 4, 8, 1000},
 	}
 }
@@ -158,7 +158,8 @@ func TestMissedWhileDown(t *testing.T) {
 		comes bool // to something that it would not come to if all were lost
 	}{
 		{"b wax way s10 waz", airState{parted: 2}, Config{}, true},
-		{"b wax s10 way s11", late, Config{Datagrams: []string{"reordered"}, DatagramLimit: 1}, false},
+		{"b wax s10 way s11", late,
+			Config{Datagrams: []string{"reordered"}, Often: given.Often{DatagramLimit: 1}}, false},
 	} {
 		scripts := []string{"b r5 r7 z", c.sender, "s1"}
 		c.Crash = given.Crash{Crashes: []int{0}, CrashLimit: 1, Down: 2}

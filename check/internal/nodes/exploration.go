@@ -31,8 +31,9 @@ type exploration struct {
 	seen map[uint64]bool
 	// Most executions leave the skeleton, and many of them in one way: branched has those ways.
 	branched map[string]bool
-	tried    int // most connects across a partition in the epoch in which it begins
-	notice   idle.Notice
+	// tried are the most connects across a partition in the epoch in which it begins, by that.
+	tried  map[int]int
+	notice idle.Notice
 	// crashed are those that were found to be possible: after how many events, and what is lost.
 	crashed map[[2]int]bool
 }
@@ -149,7 +150,9 @@ func (e *exploration) branch(b skeleton.Branch, went lives.Lives) {
 
 // judge adds what an execution shows, and says whether that is enough.
 func (e *exploration) judge(n *environment.Environment, log *sut.Log, outcome model.Outcome) bool {
-	e.tried = max(e.tried, n.Tried)
+	for epoch, tried := range n.Tried {
+		e.tried[epoch] = max(e.tried[epoch], tried)
+	}
 	e.look(n, log)
 	c, leaves := e.leaves(n, log)
 	if leaves || n.IsLate() { // the connect was refused

@@ -89,7 +89,8 @@ func TestHelpers(t *testing.T) {
 	air := exampleNodes(t, "heartbeat", "primary 127.0.0.1:7900", "backup 127.0.0.1:7901")
 	slow := exampleNodes(t, "retry", "server 127.0.0.1:7400", "client")
 	for _, c := range append(explorations(t),
-		exploringCase{"datagrams", Config{Nodes: air, Datagrams: []string{"lost"}, DatagramLimit: 1},
+		exploringCase{"datagrams", Config{Nodes: air,
+			Datagrams: []string{"lost"}, Often: given.Often{DatagramLimit: 1}},
 			model.Holds},
 		exploringCase{"slow", Config{Nodes: slow, Slow: 1}, model.Violated},
 	) {

@@ -463,7 +463,7 @@ func (x *explorer) extendUntil(node int, script []skeleton.Event, arrivals []ske
 // leave the skeleton are branches. The first violation ends it, and everything else.
 func (x *explorer) explore(item skeleton.Item) (reported, error) {
 	e := exploration{x: x, item: item, seen: map[uint64]bool{}, branched: map[string]bool{},
-		crashed: map[[2]int]bool{}}
+		tried: map[int]int{}, crashed: map[[2]int]bool{}}
 	if like, found := x.system.Alike(item); found {
 		e.found = like
 	} else if err := e.run(); err != nil {

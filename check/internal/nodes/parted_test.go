@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -29,6 +30,7 @@ type partedSystem struct {
 type partedState struct {
 	now    int
 	parted int // 0: not yet; 1: it is; 2: it has healed
+	again  int // how often it may still be parted after that, when the clock has advanced
 	nodes  [2]partedNode
 	// ends are those of the connection, at the server and at the client. Its connect has arrived at
 	// the server, and was accepted. closed: the server does not listen any more.
@@ -206,6 +208,10 @@ func (s partedState) advances() []partedState {
 		return nil
 	}
 	s.now = due
+	if s.parted == 2 && s.again > 0 {
+		s.parted = 0
+		s.again--
+	}
 	list := []partedState{s}
 	for e := range s.ends {
 		var next []partedState
@@ -411,26 +417,47 @@ func TestPartitionsAgainstTwin(t *testing.T) {
 	}
 }
 
+// TestPartitionsFollowEachOther: likewise if the network is parted twice.
+func TestPartitionsFollowEachOther(t *testing.T) {
+	program := build(t, "./testdata/parted")
+	for seed := range uint64(1 + *systems/10) {
+		r := rand.New(rand.NewPCG(seed, 10))
+		scripts := randomParted(r)
+		who := r.IntN(2)
+		want := partedOutcomes(scripts, who, partedState{again: 1})
+		w := twin{seed, scripts, who, want, func(check string) Config {
+			return Config{Nodes: partedNodes(program, scripts, who, check), Partitions: both(),
+				Often: given.Often{PartitionLimit: 2}}
+		}}
+		w.explored(t, 1)
+	}
+}
+
 // TestRareEndsBehindPartitions: what random nodes seldom come to, explored and at random.
 func TestRareEndsBehindPartitions(t *testing.T) {
 	program := build(t, "./testdata/parted")
 	for _, c := range []struct {
 		name    string
 		scripts []string
-		slows   int
+		from    partedState
 		got     string
 	}{
 		// Data come before the network is parted, and the reset after them does not.
-		{"a reset alone is held", []string{"a10000 wa s27 wb", "d3 wa s243 r729 r2187"}, 0, "abt"},
+		{"a reset alone is held", []string{"a10000 wa s27 wb", "d3 wa s243 r729 r2187"}, partedState{},
+			"abt"},
 		// The server has closed the connection and gets a letter, so it resets that. Its own letter
 		// and the end are slow, and are not sent again once the network was parted.
-		{"a slow end is lost", []string{"a10000 r9 wa", "d81 r729 wb r2187"}, 1, "tx"},
+		{"a slow end is lost", []string{"a10000 r9 wa", "d81 r729 wb r2187"}, partedState{slows: 1}, "tx"},
+		// Each of two letters is late, and the first one arrives before the second one is sent.
+		{"parted twice", []string{"a10000 wa s27 wb s6561", "d81 r3 r9 r81 r729"},
+			partedState{again: 1}, "tatb"},
 	} {
-		if want := partedOutcomes(c.scripts, 1, partedState{slows: c.slows}); !slices.Contains(want, c.got) {
+		if want := partedOutcomes(c.scripts, 1, c.from); !slices.Contains(want, c.got) {
 			t.Errorf("%s: the client comes to %q, want %s among it", c.name, want, c.got)
 		}
 		list := partedNodes(program, c.scripts, 1, "not:"+c.got)
-		config := Config{Nodes: list, Partitions: both(), Slow: c.slows}
+		config := Config{Nodes: list, Partitions: both(), Slow: c.from.slows,
+			Often: given.Often{PartitionLimit: 1 + c.from.again}}
 		for _, walks := range []*pick.Walks{nil, {Seed: 1, Picks: allPicks}} {
 			if config.Walks = walks; walks != nil {
 				config.Executions = 20_000

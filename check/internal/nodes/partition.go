@@ -31,7 +31,7 @@ func (x stages) explore() error {
 
 // next begins the next stage, and says whether there is one.
 func (x stages) next(advances int) bool {
-	p := x.stage.Next(advances, x.config.Partitions)
+	p := x.stage.Next(advances, x.config.Partitions, x.config.MostPartitions())
 	if p == nil {
 		return false
 	}

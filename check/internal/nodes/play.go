@@ -80,7 +80,9 @@ func (p *player) environment(node int, b *baton.Baton) *environment.Environment 
 		n.Datagrams.Carrier = datagram.Recorded{Net: net, Script: n.Script,
 			Made: func() int { return len(n.Made) }}
 		// What a node does in a walk is all that it has done by then, however soon that ends.
-		n.Hold.Connects = network.CountConnects(net, node, p.global[node].Events)
+		for _, p := range net.Parted.All() {
+			n.Hold.Connects[p.From] = p.CountConnects(net, n.Node, n.Script)
+		}
 	} else if p.fates != nil {
 		n.Fate = p.fates[node]
 	}

@@ -36,11 +36,11 @@ type walk struct {
 	stays float64
 	now   time.Duration
 	ticks int
-	// events is how many there were. cutAt is when the network is parted; nil: it is not, or was.
-	// cut says that it was, and parted at which time.
+	// events is how many there were. cuts are partitions to come. cut is the one that was last, and
+	// parted when it began; nil: there was none.
 	events int
-	cutAt  *pick.Cut
-	cut    bool
+	cuts   []*pick.Cut
+	cut    *network.Partition
 	parted time.Duration
 	slow   *slow.Spells
 	air    *datagram.Air
@@ -93,7 +93,7 @@ func newWalk(net *network.Nodes, wanted *properties.Wanted, random *rand.Rand) *
 	w := &walk{net: net, random: random, slow: slow.New(nil), stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
 	air := &datagram.Air{Net: net, Weather: datagram.NewWeather(nil)}
 	air.IsUp = func(node int) bool { return !w.members[node].gone && !w.members[node].down }
-	air.IsParted = func(from, to int) bool { return net.Parts(from, to) && w.ticks < net.Parted.Until }
+	air.IsParted = func(from, to int) bool { return net.Parting(from, to, w.ticks) != nil }
 	w.air = air
 	for c := range net.Programs() {
 		n := environment.NewWalked(net, c)
@@ -138,8 +138,8 @@ func (w *walk) pass(m *member) {
 
 // next chooses who goes on; nil: all are gone. If nobody can, the clock advances, or the walk ends.
 func (w *walk) next(now *member) *member {
-	if w.cutAt != nil && w.events >= w.cutAt.Events {
-		w.part()
+	if len(w.cuts) > 0 && w.events >= w.cuts[0].Events && (w.cut == nil || w.ticks > w.cut.Until) {
+		w.part(w.cuts[0])
 	}
 	w.slow.Begin(w.events, w.ticks, w.random, w.open)
 	if w.peers != nil && w.peers.IsDue() && w.random.IntN(2) == 0 {
@@ -188,11 +188,13 @@ func (w *walk) open() (list []slow.Direction) {
 
 // part has nothing get through between some nodes from now on. What was sent before may still come.
 // Connects that are made now wait.
-func (w *walk) part() {
-	w.net.Parted = &network.Partition{Links: w.cutAt.Links, From: w.ticks, Until: w.ticks + w.cutAt.Length}
-	w.cut, w.parted, w.cutAt = true, w.now, nil
+func (w *walk) part(cut *pick.Cut) {
+	w.net.Parted = w.net.Parted.With(network.Partition{Links: cut.Links, From: w.ticks,
+		Until: w.ticks + cut.Length})
+	all := w.net.Parted.All()
+	w.cut, w.parted, w.cuts = all[len(all)-1], w.now, w.cuts[1:]
 	for _, m := range w.members {
-		m.Hold.Connects = m.Tried
+		m.Hold.Connects[w.ticks] = m.Tried[w.ticks]
 		m.losesEnds()
 	}
 }
@@ -236,7 +238,7 @@ func (w *walk) advanceTo(now time.Duration, ofPeers bool) {
 	if w.peers != nil {
 		w.peers.Advances(now, ofPeers)
 	}
-	if p := w.net.Parted; p != nil && w.ticks < p.Until && w.now-w.parted >= longestParted {
+	if p := w.cut; p != nil && w.ticks < p.Until && w.now-w.parted >= longestParted {
 		p.Until = w.ticks
 	}
 	for _, m := range w.members {
@@ -386,7 +388,7 @@ func (m *member) wait(most time.Duration, a *model.Answer) {
 // look takes over what was sent since it looked. What is sent after an advance of the clock comes
 // after that, which may still be an event to come.
 func (m *member) look() {
-	m.TakeOver(m.inbox, m.tick != nil, !m.walk.cut)
+	m.TakeOver(m.inbox, m.tick != nil, m.walk.cut == nil || m.walk.ticks > m.walk.cut.From)
 	m.inbox = nil
 }
 
@@ -435,7 +437,7 @@ func (m *member) IsReset(conn string) bool {
 
 // isParted says whether nothing gets through now from who has sent something.
 func (m *member) isParted(a *skeleton.Arrival) bool {
-	return m.walk.net.Parts(m.Node, a.Send.Component) && m.Ticks < m.walk.net.Parted.Until
+	return m.walk.net.Parting(m.Node, a.Send.Component, m.Ticks) != nil
 }
 
 // losesEnds finds the connections whose end is slow and lost when the network is parted. Something
@@ -445,7 +447,7 @@ func (m *member) losesEnds() {
 	for _, a := range slices.Concat(m.Arrivals, m.inbox) {
 		sent, closed, come := a.Send.Name, network.Did(&a.Send), 0
 		if closed.Kind != model.Close || !m.walk.slow.Holds(sent, m.walk.ticks) ||
-			!m.walk.net.Parts(m.Node, a.Send.Component) {
+			m.walk.net.Parting(m.Node, a.Send.Component, m.walk.ticks) == nil {
 			continue
 		}
 		ticks := 0
@@ -480,7 +482,7 @@ func (m *member) breakSome(r *model.Reaction, all bool) {
 		// The end of the stream and the reset after it never come at once.
 		isNew := slices.ContainsFunc(r.Deliveries, func(d model.Delivery) bool { return d.Conn == at })
 		if !atOnce && !(ended && !isNew && network.Unread(m.walk.net, m.Made, a)) ||
-			m.walk.cut && network.ResetWaits(m.walk.net, m.Made, a, ended) ||
+			network.ResetWaits(m.walk.net, m.Made, a, ended) ||
 			!all && m.walk.random.IntN(2) == 0 {
 			continue
 		}

@@ -142,7 +142,7 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 	net.Ordered, net.Data = ordered(len(net.Names)), map[network.Event][]byte{}
 	net.Nobody = map[network.Stray]bool{}
 	w := newWalk(&net, &x.config.Properties, random)
-	w.cutAt = x.Known.Cut(random, x.config.Partitions)
+	w.cuts = x.Known.Cuts(random, x.config.Partitions, x.config.MostPartitions())
 	w.slow = slow.New(x.Known.Spells(random, x.config.Slow))
 	w.air.Weather = x.Known.Weather(random, x.config.Datagrams, x.config.DatagramLimit)
 	t := &taken{walk: w, ends: make([]ended, len(w.members)), workers: x.crews[crew],

@@ -418,8 +418,13 @@ func compareWalks(t *testing.T, from partedState, c Config) {
 			r := rand.New(rand.NewPCG(seed, 9))
 			scripts := randomParted(r)
 			who := r.IntN(2)
+			from := from
+			if from.parted == 0 { // every other network may be parted twice
+				from.again = int(seed % 2)
+			}
 			if !yield(twin{seed, scripts, who, partedOutcomes(scripts, who, from), func(check string) Config {
 				c.Nodes, c.Executions = partedNodes(program, scripts, who, check), 400
+				c.PartitionLimit = 1 + from.again
 				return c
 			}}) {
 				return

@@ -125,13 +125,15 @@ func (b *branching) knows(doors []door) bool {
 // the epoch in which the network is parted. In later ones nothing gets through anyway, and the node
 // alone knows that (isCut).
 func (b *branching) cut() {
-	p, to := b.net.Parted, addressOf(b.e)
+	to := addressOf(b.e)
 	owner, has := b.net.Places.Has(to.Addr())
 	if !has {
 		owner = b.e.To
 	}
-	if p == nil || owner < 0 || !b.net.Parts(b.item.Component, owner) ||
-		network.Ticks(b.before) != p.From {
+	if owner < 0 {
+		return
+	}
+	if may, must := b.net.IsHeld(b.item.Component, owner, network.Ticks(b.before)); !may || must {
 		return
 	}
 	e := b.becomes(skeleton.Nobody, Parted)

@@ -285,12 +285,15 @@ func (x *Explored) isKept(i int, socket *socket, reads reading, now *Now) bool {
 // isCut says whether the network is parted where a node sends a datagram to another one. Of the
 // epoch in which it is parted, those of a stream are sent before that, or after.
 func isCut(net *network.Nodes, from, to, ticks int, made []skeleton.Event, e *skeleton.Event) bool {
-	p := net.Parted
-	if to < 0 || !net.Parts(from, to) || ticks < p.From || ticks >= p.Until {
+	if to < 0 {
+		return false
+	}
+	may, must := net.IsHeld(from, to, ticks)
+	if !may {
 		return false
 	}
 	d := network.Did(e)
-	return ticks > p.From || slices.ContainsFunc(made, func(f skeleton.Event) bool {
+	return must || slices.ContainsFunc(made, func(f skeleton.Event) bool {
 		was := network.Did(&f)
 		return was.Fate == Parted && was.Conn == d.Conn && was.Address == d.Address &&
 			network.Ticks(made[:f.N]) == ticks

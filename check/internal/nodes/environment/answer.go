@@ -350,7 +350,7 @@ func (n *Environment) Moment() int { return 2*(n.Input+1+n.Ticks) + 1 }
 
 // canArrive says whether something can arrive now.
 func (n *Environment) canArrive() bool {
-	if n.hasHealed() && slices.ContainsFunc(n.conns, (*conn).isWaiting) {
+	if slices.ContainsFunc(n.conns, n.canConnect) {
 		return true
 	}
 	for i := range n.Arrivals {

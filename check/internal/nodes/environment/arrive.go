@@ -157,26 +157,24 @@ func (n *Environment) comes(i int) bool {
 // IsLetThrough says whether the network lets an arrival come now: it is not held, and not lost.
 func (n *Environment) IsLetThrough(i int) bool {
 	a := &n.Arrivals[i]
-	may, must := n.net.IsHeld(n.Node, a.Send.Component, n.sent[i])
-	switch {
-	case n.hasHealed():
+	p := n.net.Parting(n.Node, a.Send.Component, n.sent[i])
+	if p == nil || n.Ticks < p.From || n.Ticks >= p.Until {
 		return !network.IsLost(n.net, n.Made, n.Arrivals, a, n.resetNext(network.Did(&a.Send).Conn))
-	case !may || n.Ticks < n.net.Parted.From:
-		return true
 	}
-	return !must && n.Ticks == n.net.Parted.From && n.Hold.Early[i]
+	return n.sent[i] == p.From && n.Ticks == p.From && n.Hold.Early[i]
 }
 
-// hasHealed says whether the network was parted, and is not any more.
-func (n *Environment) hasHealed() bool {
-	return n.net.Parted != nil && n.Ticks >= n.net.Parted.Until
+// canConnect says whether a connect that waits can be made now.
+func (n *Environment) canConnect(c *conn) bool {
+	return c.isWaiting() && n.net.Parting(n.Node, c.other, n.Ticks) == nil
 }
 
 // aborts says whether something that was not read has come on a connection before the network was
 // parted, in the epoch in which that was.
 func (n *Environment) aborts(c *conn) bool {
-	return n.net.Parts(n.Node, c.other) && slices.ContainsFunc(c.inFlight, func(k chunk) bool {
-		return !k.last && k.at == n.net.Parted.From && k.at < n.Ticks
+	return slices.ContainsFunc(c.inFlight, func(k chunk) bool {
+		p := n.net.Parting(n.Node, c.other, k.at)
+		return !k.last && p != nil && k.at == p.From && k.at < n.Ticks
 	})
 }
 
@@ -191,26 +189,21 @@ func (n *Environment) resetNext(id string) bool {
 
 // connectWaits says whether a connect to a node has to wait until the network has healed.
 func (n *Environment) connectWaits(to int) bool {
-	p := n.net.Parted
-	if !n.net.Parts(n.Node, to) || n.Ticks < p.From || n.hasHealed() {
-		return false
+	p := n.net.Parting(n.Node, to, n.Ticks)
+	if p == nil || n.Ticks > p.From {
+		return p != nil
 	}
-	if n.Ticks > p.From {
-		return true
-	}
-	n.Tried++
-	return n.Tried > n.Hold.Connects
+	n.Tried[p.From]++
+	most, some := n.Hold.Connects[p.From]
+	return some && n.Tried[p.From] > most
 }
 
 // connectsNow has the connects be made that have waited for the network to heal, and says whether
 // there are any. No time passes: each is made before anything else arrives then.
 func (n *Environment) connectsNow(r *model.Reaction) (progress bool) {
-	if !n.hasHealed() {
-		return false
-	}
 	for at := range n.conns {
 		c := n.conns[at]
-		if !c.isWaiting() {
+		if !n.canConnect(c) {
 			continue
 		}
 		c.closed, progress = true, true
@@ -297,7 +290,7 @@ func (n *Environment) BreakOff(i, at int, r *model.Reaction) {
 		a := &n.Arrivals[j]
 		if s := network.Did(&a.Send); !n.Done[j] && s.Kind == model.Send &&
 			s.Conn == network.Did(closed).Conn && a.Send.Component == closed.Component {
-			if n.conns[at].ended || !n.hasHealed() || !network.IsLost(n.net, n.Made, n.Arrivals, a, true) {
+			if n.conns[at].ended || !network.IsLost(n.net, n.Made, n.Arrivals, a, true) {
 				n.enter(a, at, r)
 			}
 			n.Done[j] = true

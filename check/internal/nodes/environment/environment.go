@@ -46,9 +46,9 @@ type Environment struct {
 	// each other because of the order: that would hide data races that it has.
 	Apart bool
 	// Hold says what arrives in the epoch in which the network is parted, and Tried is how many
-	// connects there were across the partition.
+	// connects there were across the partition, by that epoch.
 	Hold  *network.Hold
-	Tried int
+	Tried map[int]int
 	// Baton says when the events of the script may happen; nil: at any time.
 	Baton *baton.Baton
 	// Pace says when arrivals and resets come; nil: as soon as they can and the script has them.
@@ -87,7 +87,7 @@ type Clock struct {
 func New(net *network.Nodes, node int, script []skeleton.Event, arrivals []skeleton.Arrival,
 ) *Environment {
 	n := &Environment{net: net, Arrivals: arrivals, Done: make([]bool, len(arrivals)),
-		Track: newTrack(node, script, net.Ordered[node])}
+		Track: newTrack(node, script, net.Ordered[node]), Tried: map[int]int{}}
 	n.Datagrams = datagram.Sockets{Net: net, Node: node, Make: n.make, Carrier: &datagram.Explored{Net: net,
 		Node: node, Script: script, Arrivals: arrivals, Now: n.present}}
 	n.Hold = network.HoldOf(net, node, script, arrivals)
@@ -279,6 +279,7 @@ func (n *Environment) Follows() (script, made []skeleton.Event, follows bool) {
 func (n *Environment) Clone() *Environment {
 	c := *n
 	c.Made, c.Inputs, c.Done = slices.Clone(n.Made), slices.Clone(n.Inputs), slices.Clone(n.Done)
+	c.Tried = maps.Clone(n.Tried)
 	c.count, c.astray, c.gates = maps.Clone(n.count), maps.Clone(n.astray), nil
 	c.Datagrams, c.Points = n.Datagrams.Again(c.make, c.present), lives.Points{}
 	c.conns = slices.Clone(n.conns)

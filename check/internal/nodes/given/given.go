@@ -58,9 +58,10 @@ type Config struct {
 	// Violations is how many distinct ones are looked for; 0: one.
 	Violations int
 	Saving
-	// Partitions are those that are explored, one at a time: each lists the pairs of nodes between
+	// Partitions are those that there can be, one at a time: each lists the pairs of nodes between
 	// which nothing gets through, by their places, the smaller one first.
 	Partitions [][][2]int
+	Often
 	// Walks has executions of all nodes be run at random; nil: all executions are explored.
 	Walks *pick.Walks `json:"-"`
 	// Crews is how many walks are made, or nodes explored, at the same time, at most; 0: one. More
@@ -72,10 +73,8 @@ type Config struct {
 	Properties properties.Wanted
 	// Slow is how often a connection is slow in an execution, at most, in one direction.
 	Slow int
-	// Datagrams are the faults of datagrams, by their names among those of the network, of which
-	// there are DatagramLimit at most in an execution.
-	Datagrams     []string
-	DatagramLimit int
+	// Datagrams are the faults of datagrams, by their names among those of the network.
+	Datagrams []string
 	// Shrink is how many executions may be spent on making a violation simpler before it is shown;
 	// 0: none.
 	Shrink int
@@ -83,6 +82,13 @@ type Config struct {
 	Leaks bool
 	// Peers are real peers that nodes can connect to; nil: there are none.
 	Peers *beside.Group `json:"-"`
+}
+
+// Often is how often the network does something in an execution, at most.
+type Often struct {
+	// PartitionLimit is how many partitions there are; 0: one. DatagramLimit is how many datagrams
+	// suffer.
+	PartitionLimit, DatagramLimit int
 }
 
 // Crash is which nodes crash, and how often.
@@ -157,6 +163,9 @@ func (c *Config) OverLimit() string {
 	return fmt.Sprintf("the limit of %d executions of nodes was reached", c.Executions)
 }
 
+// MostPartitions is how often the network is parted in an execution, at most.
+func (c *Config) MostPartitions() int { return max(c.PartitionLimit, 1) }
+
 // MostRuns is how many executions of single nodes a walk has at most.
 func (c *Config) MostRuns() int { return len(c.Nodes) + len(c.Crashes)*c.CrashLimit }
 
@@ -228,8 +237,12 @@ func (c *Config) parts() (words string) {
 			textutil.CountOf(l.Longest, "time"))
 	}
 	if len(c.Partitions) > 0 {
-		words += fmt.Sprintf("; the network is parted at most once, and heals within %.0f s, when a timer "+
-			"is due", network.Longest.Seconds())
+		often := "once"
+		if n := c.MostPartitions(); n > 1 {
+			often = textutil.CountOf(n, "time")
+		}
+		words += fmt.Sprintf("; the network is parted at most %s, and heals within %.0f s, when a timer "+
+			"is due", often, network.Longest.Seconds())
 	}
 	return words
 }

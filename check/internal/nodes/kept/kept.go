@@ -64,36 +64,66 @@ func init() {
 // so and so often. What an execution does until the network heals does not depend on when that is.
 // So if no execution comes so far, there is no need to try a later time.
 type Stage struct {
-	// Parted is that partition, Links which of all partitions it is.
+	// Parted is that partition, after those of Before, and Links which of all partitions it is.
 	Parted *network.Partition
 	Links  int
-	// Advances is how often the clock advances at most without a partition. In a later epoch there
-	// is none to begin.
+	// Advances is how often the clock advances at most without that partition. In a later epoch
+	// there is none to begin.
 	Advances int
+	// Before are the partitions before it, and Later are lists of partitions after which one more
+	// can begin.
+	Before *network.Partition
+	Later  []Stages
 	// Counts and Traces are those of earlier stages.
 	Counts skeleton.Counts
 	Traces [][]int
 }
 
+// Stages are those with one partition after some others, and how often the clock advances at most
+// with these alone.
+type Stages struct {
+	Before   *network.Partition
+	Advances int
+}
+
 // Next begins the next stage after one in which the clock advances so often at most, and returns
-// its partition, which is one of those links that are given; nil: there are no more.
-func (s *Stage) Next(advances int, links [][][2]int) *network.Partition {
-	p := network.Partition{Until: 1}
-	switch was := s.Parted; {
-	case was == nil:
+// its partitions, at most so many, each of which is one of those links that are given; nil: there
+// are no more. Those with fewer partitions come first.
+func (s *Stage) Next(advances int, links [][][2]int, most int) *network.Partition {
+	all, before := s.Parted.All(), s.Before.All()
+	first := 0
+	if n := len(before); n > 0 {
+		first = before[n-1].Until + 1
+	}
+	p := network.Partition{From: first, Until: first + 1}
+	if n := len(all); n == 0 {
 		s.Advances = advances
-	case advances >= was.Until:
-		p.From, p.Until = was.From, was.Until+1
-	case was.From < s.Advances:
-		p.From, p.Until = was.From+1, was.From+2
-	default:
-		s.Links++
+	} else {
+		was := all[n-1]
+		if n < most && advances > was.Until {
+			s.Later = append(s.Later, Stages{s.Parted, advances})
+		}
+		switch {
+		case advances >= was.Until:
+			p.From, p.Until = was.From, was.Until+1
+		case was.From < s.Advances:
+			p.From, p.Until = was.From+1, was.From+2
+		default:
+			s.Links++
+		}
 	}
 	if s.Links >= len(links) {
-		return nil
+		if len(s.Later) == 0 {
+			return nil
+		}
+		s.Before, s.Advances, s.Links = s.Later[0].Before, s.Later[0].Advances, 0
+		s.Later = s.Later[1:]
+		before = s.Before.All()
+		p.From = before[len(before)-1].Until + 1
+		p.Until = p.From + 1
 	}
 	p.Links = links[s.Links]
-	s.Parted = &p
+	s.Parted = s.Before.With(p)
 	return s.Parted
 }
 

@@ -47,7 +47,8 @@ func IsDue(g skeleton.Global) bool {
 // late arrives.
 func (n *Nodes) IsWhole(g skeleton.Global) bool {
 	advances := Advances(g)
-	return (n.Parted == nil || advances >= n.Parted.Until) &&
+	all := n.Parted.All()
+	return (len(all) == 0 || advances >= all[len(all)-1].Until) &&
 		!slices.ContainsFunc(g, func(l skeleton.Local) bool { return lastDue(l.Events) > advances })
 }
 
@@ -62,10 +63,13 @@ func Advances(g skeleton.Global) (ticks int) {
 // isTooLong says whether the network would be parted for longer than is explored, if the clock
 // advanced to some time.
 func (n *Nodes) isTooLong(g skeleton.Global, now time.Duration) bool {
-	p := n.Parted
-	if p == nil {
+	ticks := Advances(g)
+	all := n.Parted.All()
+	i := slices.IndexFunc(all, func(p *Partition) bool { return ticks >= p.From && ticks < p.Until })
+	if i < 0 {
 		return false
 	}
+	p := all[i]
 	began := time.Duration(0)
 	for c := range g {
 		for i := range g[c].Events {
@@ -74,8 +78,7 @@ func (n *Nodes) isTooLong(g skeleton.Global, now time.Duration) bool {
 			}
 		}
 	}
-	ticks := Advances(g)
-	return ticks >= p.From && ticks < p.Until && now-began >= Longest
+	return now-began >= Longest
 }
 
 // dueOf is when the timer of a node is due; 0: it has none, or is gone.

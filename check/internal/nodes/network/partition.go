@@ -1,7 +1,7 @@
 package network
 
 import (
-	"math"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,52 +22,82 @@ type Partition struct {
 	Links [][2]int
 	// From is the epoch in which it begins, and Until the one that begins with its end.
 	From, Until int
+	// Then is the next one, which begins in a later epoch than Until; nil: there is none.
+	Then *Partition
+}
+
+// All lists a partition and those that follow it.
+func (p *Partition) All() (list []*Partition) {
+	for ; p != nil; p = p.Then {
+		list = append(list, p)
+	}
+	return list
+}
+
+// With is a list of partitions with one more at its end. The list may be empty, and stays as it is.
+func (p *Partition) With(last Partition) *Partition {
+	if p == nil {
+		return &last
+	}
+	first := *p
+	first.Then = p.Then.With(last)
+	return &first
+}
+
+// Parts says whether nothing gets through between two nodes.
+func (p *Partition) Parts(a, b int) bool {
+	return slices.Contains(p.Links, [2]int{min(a, b), max(a, b)})
 }
 
 // Longest is how long a partition can be: after that time, Linux gives up a connect.
 const Longest = 127 * time.Second
 
-// Parts says whether nothing gets through between two nodes while the network is parted.
-func (n *Nodes) Parts(a, b int) bool {
-	return n.Parted != nil && slices.Contains(n.Parted.Links, [2]int{min(a, b), max(a, b)})
+// Parting is the partition that parts two nodes in an epoch, at least at its end; nil: none does.
+func (n *Nodes) Parting(a, b, epoch int) *Partition {
+	for p := n.Parted; p != nil; p = p.Then {
+		if p.From <= epoch && epoch < p.Until && p.Parts(a, b) {
+			return p
+		}
+	}
+	return nil
 }
 
 // IsHeld says whether what is sent from one node to another in an epoch may be held, or must be.
 func (n *Nodes) IsHeld(a, b, epoch int) (may, must bool) {
-	if !n.Parts(a, b) || epoch >= n.Parted.Until {
-		return false, false
-	}
-	return epoch >= n.Parted.From, epoch > n.Parted.From
+	p := n.Parting(a, b, epoch)
+	return p != nil, p != nil && epoch > p.From
 }
 
 // isUnderWay says whether something that was sent to a node may not have arrived when the network
 // is parted, or is sent while it is. What is slow can be under way for longer than that.
-func (n *Nodes) isUnderWay(events []skeleton.Event, a *skeleton.Arrival) bool {
-	return n.Parts(a.Send.To, a.Send.Component) && Epoch(events, a) < n.Parted.Until &&
-		(Did(&a.Send).Late == Sometime || Due(events, a) >= n.Parted.From)
+func (p *Partition) isUnderWay(events []skeleton.Event, a *skeleton.Arrival) bool {
+	return p.Parts(a.Send.To, a.Send.Component) && Epoch(events, a) < p.Until &&
+		(Did(&a.Send).Late == Sometime || Due(events, a) >= p.From)
 }
 
 // NextDue is the next later epoch in which something can be due that a node sends to another one,
 // and the one in which it arrives at the latest as it is due now. What is due while the network is
 // parted arrives when that heals. So it may as well be due when that is parted, and be held.
 func (n *Nodes) NextDue(from, to, due int) (next, arrives int) {
-	if next = due + 1; n.Parts(from, to) && next > n.Parted.From && next <= n.Parted.Until {
-		return n.Parted.Until + 1, n.Parted.Until
+	for _, p := range n.Parted.All() {
+		if p.Parts(from, to) && due >= p.From && due < p.Until {
+			return p.Until + 1, p.Until
+		}
 	}
-	return next, due
+	return due + 1, due
 }
 
 // earliest is the first epoch in which what is sent can arrive, and latest the last one.
 func (n *Nodes) earliest(a, b, epoch int) int {
-	if _, must := n.IsHeld(a, b, epoch); must {
-		return n.Parted.Until
+	if p := n.Parting(a, b, epoch); p != nil && epoch > p.From {
+		return p.Until
 	}
 	return epoch
 }
 
 func (n *Nodes) latest(a, b, epoch int) int {
-	if may, _ := n.IsHeld(a, b, epoch); may {
-		return n.Parted.Until
+	if p := n.Parting(a, b, epoch); p != nil {
+		return p.Until
 	}
 	return epoch
 }
@@ -95,8 +125,8 @@ func (n *Nodes) isThere(script []skeleton.Event, a *skeleton.Arrival, before []s
 // has closed the connection, in another epoch. While the network is parted, the close says whether
 // it has.
 func (n *Nodes) mayArrive(sent int, a *skeleton.Arrival, closed int) bool {
-	if may, _ := n.IsHeld(a.Send.To, a.Send.Component, sent); may && closed > n.Parted.From &&
-		closed < n.Parted.Until {
+	if p := n.Parting(a.Send.To, a.Send.Component, sent); p != nil && closed > p.From &&
+		closed < p.Until {
 		return Did(&a.Send).Aborts
 	}
 	return n.earliest(a.Send.To, a.Send.Component, sent) <= closed
@@ -107,8 +137,9 @@ type Hold struct {
 	// Early says of each arrival whether it comes then, and Resets of each close whether a reset
 	// that comes of it does.
 	Early, Resets []bool
-	// Connects is how many connects of the node are made in that epoch. Later ones wait.
-	Connects int
+	// Connects is how many connects of the node are made in that epoch, of each partition. Later
+	// ones wait. Of one that is not there, all are made.
+	Connects map[int]int
 }
 
 // HoldOf is how much a script has arrive in the epoch in which the network is parted. What is not
@@ -116,29 +147,46 @@ type Hold struct {
 // nothing of that, so nothing is held.
 func HoldOf(net *Nodes, node int, script []skeleton.Event, arrivals []skeleton.Arrival) *Hold {
 	h := &Hold{Early: make([]bool, len(arrivals)), Resets: make([]bool, len(arrivals)),
-		Connects: math.MaxInt}
-	if net.Parted == nil {
-		return h
-	}
-	isOver := Ticks(script) > net.Parted.From
-	if isOver {
-		h.Connects = CountConnects(net, node, script)
-	}
-	before := script
-	heals := func(e skeleton.Event) bool { return e.Tick == net.Parted.Until }
-	if i := slices.IndexFunc(script, heals); i >= 0 {
-		before = script[:i]
+		Connects: map[int]int{}}
+	for _, p := range net.Parted.All() {
+		if Ticks(script) > p.From {
+			h.Connects[p.From] = p.CountConnects(net, node, script)
+		}
 	}
 	for i := range arrivals {
-		h.Resets[i] = !isOver || slices.ContainsFunc(before, func(e skeleton.Event) bool {
-			return Did(&e).Kind == model.Broken && e.From == arrivals[i].Send.Name
-		})
-		may, must := net.IsHeld(node, arrivals[i].Send.Component, Due(script, &arrivals[i]))
-		h.Early[i] = !must && (!may || !isOver) || slices.ContainsFunc(before, func(e skeleton.Event) bool {
+		h.Resets[i] = comesEarly(net, script, &arrivals[i])
+		due := Due(script, &arrivals[i])
+		p := net.Parting(node, arrivals[i].Send.Component, due)
+		if p == nil {
+			h.Early[i] = true
+			continue
+		}
+		isOver, before := Ticks(script) > p.From, script
+		heals := func(e skeleton.Event) bool { return e.Tick == p.Until }
+		if i := slices.IndexFunc(script, heals); i >= 0 {
+			before = script[:i]
+		}
+		h.Early[i] = due == p.From && !isOver || slices.ContainsFunc(before, func(e skeleton.Event) bool {
 			return gets(&e, &arrivals[i].Send)
-		}) || may && isReadThoughLost(net, script, arrivals, &arrivals[i])
+		}) || isReadThoughLost(net, script, arrivals, &arrivals[i])
 	}
 	return h
+}
+
+// comesEarly says whether a reset that comes of a close does so in the epoch in which the network
+// is parted, as far as a script says. It is about the first partition that can hold it.
+func comesEarly(net *Nodes, script []skeleton.Event, a *skeleton.Arrival) bool {
+	sent, before := resetSent(net, script, a, true), script
+	all := net.Parted.All()
+	i := slices.IndexFunc(all, func(p *Partition) bool {
+		return p.Parts(a.Send.To, a.Send.Component) && p.Until > sent
+	})
+	if k := slices.IndexFunc(script, func(e skeleton.Event) bool {
+		return Did(&e).Kind == model.Broken && e.From == a.Send.Name
+	}); k >= 0 {
+		before = script[:k]
+	}
+	return i < 0 || Ticks(before) <= all[i].From
 }
 
 // isReadThoughLost says whether a script reads what would be lost if it was held. So it has come
@@ -170,11 +218,11 @@ func gets(e, sent *skeleton.Event) bool {
 
 // CountConnects counts the connects of a node, across the partition, in the epoch in which that
 // begins.
-func CountConnects(net *Nodes, node int, script []skeleton.Event) (connects int) {
+func (p *Partition) CountConnects(net *Nodes, node int, script []skeleton.Event) (connects int) {
 	for i := range script {
 		e := &script[i]
-		if d := Did(e); d.Kind == model.Connect && net.Parts(node, net.To(d.Address)) &&
-			Ticks(script[:i]) == net.Parted.From {
+		if d := Did(e); d.Kind == model.Connect && p.Parts(node, net.To(d.Address)) &&
+			Ticks(script[:i]) == p.From {
 			connects++
 		}
 	}
@@ -186,8 +234,9 @@ const mostHolds = 1024
 
 // Holds lists how else than in its skeleton a node may get what is sent to it in the epoch in which
 // the network is parted: of each connection, as much as may be has arrived by then. Connects that
-// are made later wait. The node was seen to try so many connects. The list may not have all ways.
-func Holds(net *Nodes, item *skeleton.Item, tried int) (list []*Hold, all bool) {
+// are made later wait. The node was seen to try so many connects, by the epoch. The list may not
+// have all ways.
+func Holds(net *Nodes, item *skeleton.Item, tried map[int]int) (list []*Hold, all bool) {
 	said := HoldOf(net, item.Component, item.Local.Events, item.Arrivals)
 	if net.Parted == nil {
 		return nil, true
@@ -202,26 +251,66 @@ func Holds(net *Nodes, item *skeleton.Item, tried int) (list []*Hold, all bool) 
 			return nil, false
 		}
 	}
-	var next []*Hold
-	for _, h := range list {
-		for connects := 0; connects <= min(said.Connects, tried); connects++ {
-			with := *h
-			if with.Connects = connects; connects >= tried {
-				with.Connects = math.MaxInt
+	for i := range item.Arrivals {
+		if mayReset(net, item, i) && endsBefore(net, item, i) {
+			for _, h := range list {
+				with := *h
+				with.Resets = slices.Clone(h.Resets)
+				with.Resets[i] = !h.Resets[i]
+				list = append(list, &with)
 			}
-			next = append(next, &with)
-		}
-		if said.Connects < tried {
-			with := *h
-			with.Connects = math.MaxInt
-			next = append(next, &with)
 		}
 	}
-	return slices.DeleteFunc(next, func(h *Hold) bool {
-		same := slices.Equal(h.Early, said.Early) && h.sameResets(said, net, item) &&
-			(h.Connects == said.Connects || min(h.Connects, said.Connects) >= tried)
+	for _, p := range net.Parted.All() {
+		var next []*Hold
+		for _, h := range list {
+			next = append(next, h.connects(p.From, tried[p.From])...)
+		}
+		list = next
+	}
+	return slices.DeleteFunc(list, func(h *Hold) bool {
+		same := slices.Equal(h.Early, said.Early) && h.sameResets(said, net, item)
+		for _, p := range net.Parted.All() {
+			same = same && h.made(p.From, tried[p.From]) == said.made(p.From, tried[p.From])
+		}
 		return same || !h.inOrder(item)
 	}), true
+}
+
+// endsBefore says whether a close has come before the network is parted, and a reset that comes of
+// it may be held: something that was not read is sent then.
+func endsBefore(net *Nodes, item *skeleton.Item, i int) bool {
+	a := &item.Arrivals[i]
+	return slices.ContainsFunc(net.Parted.All(), func(p *Partition) bool {
+		sent := resetSent(net, item.Local.Events, a, true)
+		return p.Parts(a.Send.To, a.Send.Component) && Due(item.Local.Events, a) < p.From && sent == p.From
+	})
+}
+
+// made is how many connects are made in an epoch, of so many that are tried.
+func (h *Hold) made(epoch, tried int) int {
+	if connects, some := h.Connects[epoch]; some {
+		return min(connects, tried)
+	}
+	return tried
+}
+
+// connects lists how many of so many connects are made in the epoch of a partition: as many as is
+// said or fewer, or all.
+func (h *Hold) connects(epoch, tried int) (list []*Hold) {
+	said := h.made(epoch, tried)
+	for connects := range tried + 1 {
+		if connects > said && connects < tried {
+			continue
+		}
+		with := *h
+		with.Connects = maps.Clone(h.Connects)
+		if with.Connects[epoch] = connects; connects == tried {
+			delete(with.Connects, epoch)
+		}
+		list = append(list, &with)
+	}
+	return list
 }
 
 // heldOn lists, for each connection, the arrivals at a node on it that may be held or not, in the

@@ -57,7 +57,7 @@ func unreadAt(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) (epoch i
 func ResetComes(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bool) bool {
 	node, other := a.Send.To, a.Send.Component
 	now := Ticks(events)
-	if net.Parts(node, other) && now > net.Parted.From && now < net.Parted.Until {
+	if _, must := net.IsHeld(node, other, now); must {
 		return false // one that had come before is an event there
 	}
 	return now >= net.earliest(node, other, resetSent(net, events, a, end))
@@ -75,11 +75,8 @@ func resetSent(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end boo
 // ResetWaits says whether a reset that can come to a node may as well come only when the network
 // has healed.
 func ResetWaits(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bool) bool {
-	if !net.Parts(a.Send.To, a.Send.Component) || Ticks(events) != net.Parted.From {
-		return false
-	}
-	may, _ := net.IsHeld(a.Send.To, a.Send.Component, resetSent(net, events, a, end))
-	return may
+	p := net.Parting(a.Send.To, a.Send.Component, Ticks(events))
+	return p != nil && Ticks(events) == p.From && resetSent(net, events, a, end) >= p.From
 }
 
 // IsLost says whether data are lost that were under way behind a partition: whoever has sent them
@@ -89,15 +86,20 @@ func ResetWaits(net *Nodes, events []skeleton.Event, a *skeleton.Arrival, end bo
 func IsLost(net *Nodes, events []skeleton.Event, arrivals []skeleton.Arrival, a *skeleton.Arrival,
 	reset bool) bool {
 	sent := Did(&a.Send)
-	if sent.Kind != model.Send || !net.isUnderWay(events, a) {
-		return false
+	for _, p := range net.Parted.All() {
+		if sent.Kind != model.Send || Ticks(events) < p.Until || !p.isUnderWay(events, a) {
+			continue
+		}
+		if slices.ContainsFunc(arrivals, func(b skeleton.Arrival) bool {
+			closed := Did(&b.Send)
+			return closed.Kind == model.Close && closed.Conn == sent.Conn &&
+				b.Send.Component == a.Send.Component && Epoch(events, &b) < p.Until &&
+				(reset || NeverEnds(net, events, &b))
+		}) {
+			return true
+		}
 	}
-	return slices.ContainsFunc(arrivals, func(b skeleton.Arrival) bool {
-		closed := Did(&b.Send)
-		return closed.Kind == model.Close && closed.Conn == sent.Conn &&
-			b.Send.Component == a.Send.Component && Epoch(events, &b) < net.Parted.Until &&
-			(reset || NeverEnds(net, events, &b))
-	})
+	return false
 }
 
 // arrivedUnread is Unread of what must have arrived before the close, since the clock has advanced
@@ -121,17 +123,21 @@ func NeverEnds(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
 // still under way. It is not sent again.
 func losesEnd(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
 	epoch, known, found := unreadAt(net, events, a)
-	return found && known && net.isUnderWay(events, a) &&
-		net.latest(a.Send.To, a.Send.Component, epoch) <= net.Parted.From &&
-		(Due(events, a) > net.Parted.From || Ticks(events) >= net.Parted.Until)
+	comes := net.latest(a.Send.To, a.Send.Component, epoch)
+	return found && known && slices.ContainsFunc(net.Parted.All(), func(p *Partition) bool {
+		return p.isUnderWay(events, a) && comes <= p.From &&
+			(Due(events, a) > p.From || Ticks(events) >= p.Until)
+	})
 }
 
 // mayLoseEnd says whether the end of a stream may be lost in that way, as far as is known after
 // some events.
 func mayLoseEnd(net *Nodes, events []skeleton.Event, a *skeleton.Arrival) bool {
 	epoch, _, found := unreadAt(net, events, a)
-	return found && net.isUnderWay(events, a) && Ticks(events) >= net.Parted.Until &&
-		net.earliest(a.Send.To, a.Send.Component, epoch) <= net.Parted.From
+	comes := net.earliest(a.Send.To, a.Send.Component, epoch)
+	return found && slices.ContainsFunc(net.Parted.All(), func(p *Partition) bool {
+		return p.isUnderWay(events, a) && Ticks(events) >= p.Until && comes <= p.From
+	})
 }
 
 // Resets lists the branches in which a reset comes to a node earlier than it does in the script.

@@ -100,14 +100,22 @@ type Cut struct {
 	Events, Length int
 }
 
-// Cut chooses when the network is parted, if it may be at all: at an event that walks have come to,
-// and for a time that may be short or long. Links are those that may be parted together.
-func (k *Known) Cut(random *rand.Rand, links [][][2]int) *Cut {
+// Cuts chooses when the network is parted, up to so many times: at events that walks have come to,
+// and for times that may be short or long. Links are those that may be parted together.
+func (k *Known) Cuts(random *rand.Rand, links [][][2]int, limit int) (list []*Cut) {
 	if len(links) == 0 || random.IntN(4) == 0 {
 		return nil
 	}
-	return &Cut{links[random.IntN(len(links))], random.IntN(k.Events + 1),
-		1 + random.IntN(1+random.IntN(k.Ticks+1))}
+	cuts := 1
+	if limit > 1 { // else a seed gives the same walk as ever
+		cuts += random.IntN(limit)
+	}
+	for range cuts {
+		list = append(list, &Cut{links[random.IntN(len(links))], random.IntN(k.Events + 1),
+			1 + random.IntN(1+random.IntN(k.Ticks+1))})
+	}
+	slices.SortStableFunc(list, func(a, b *Cut) int { return a.Events - b.Events })
+	return list
 }
 
 // Spells chooses when connections are slow, up to so many times.

@@ -205,7 +205,7 @@ func Partition(p *network.Partition) *report.NodesPartition {
 	if p == nil {
 		return nil
 	}
-	r := &report.NodesPartition{From: p.From, Until: p.Until}
+	r := &report.NodesPartition{From: p.From, Until: p.Until, Then: Partition(p.Then)}
 	for _, l := range p.Links {
 		r.Links = append(r.Links, [2]int{l[0] + 1, l[1] + 1})
 	}
@@ -217,7 +217,7 @@ func partitionOf(r *report.NodesPartition) *network.Partition {
 	if r == nil {
 		return nil
 	}
-	p := &network.Partition{From: r.From, Until: r.Until}
+	p := &network.Partition{From: r.From, Until: r.Until, Then: partitionOf(r.Then)}
 	for _, l := range r.Links {
 		p.Links = append(p.Links, [2]int{l[0] - 1, l[1] - 1})
 	}

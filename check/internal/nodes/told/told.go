@@ -202,26 +202,30 @@ func Words(net *network.Nodes, e *skeleton.Event) string {
 // partsBefore are the steps in which the network is parted, if it is before an advance of the
 // clock.
 func partsBefore(net *network.Nodes, ticks int) []report.NodeStep {
-	if net.Parted == nil || ticks != net.Parted.From+1 {
-		return nil
+	for _, p := range net.Parted.All() {
+		if ticks == p.From+1 {
+			return linkSteps(net, p, "part", "is parted from ")
+		}
 	}
-	return linkSteps(net, "part", "is parted from ")
+	return nil
 }
 
 // healsAfter are the steps in which it heals.
 func healsAfter(net *network.Nodes, ticks int) []report.NodeStep {
-	if net.Parted == nil || ticks != net.Parted.Until {
-		return nil
+	for _, p := range net.Parted.All() {
+		if ticks == p.Until {
+			return linkSteps(net, p, "heal", "reaches again ")
+		}
 	}
-	return linkSteps(net, "heal", "reaches again ")
+	return nil
 }
 
 // linkSteps has a step for each node whose links are parted, or heal.
-func linkSteps(net *network.Nodes, kind, what string) (list []report.NodeStep) {
+func linkSteps(net *network.Nodes, p *network.Partition, kind, what string) (list []report.NodeStep) {
 	for node, name := range net.Names {
 		var others []string
 		for other := range net.Names {
-			if other != node && net.Parts(node, other) {
+			if other != node && p.Parts(node, other) {
 				others = append(others, net.Names[other])
 			}
 		}
