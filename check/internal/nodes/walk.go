@@ -233,6 +233,10 @@ func (w *walk) advanceTo(now time.Duration, ofPeers bool) {
 		w.over = fmt.Sprintf("the clock has advanced %d times", maxWalkTicks)
 		return
 	}
+	if p := w.cut; p != nil && w.ticks < p.Until && now-w.parted >= network.Longest {
+		w.over = "the network would be parted for so long that connects are given up"
+		return
+	}
 	// All nodes wait, so all of them take part, whoever's timer it is.
 	w.now, w.ticks = now, w.ticks+1
 	if w.peers != nil {
