@@ -284,3 +284,30 @@ func TestApartReducedRefused(t *testing.T) {
 		t.Errorf("%v, error %v; want the bound on memory", r, err)
 	}
 }
+
+// TestApartReducedParts: the nodes that divide states by default are chosen by what a search comes
+// to, and not by the fixpoint, which has more.
+func TestApartReducedParts(t *testing.T) {
+	idle := func(c *counter, _ *Env, message any) {
+		if message == 2 { // which node 0 can send, and never does in a run
+			c.N = 1
+		}
+	}
+	ask := func(c *counter, e *Env, _ any) {
+		if c.N++; c.N == 1 {
+			e.Send(0, 1)
+		}
+	}
+	never := &counter{On: func(c *counter, e *Env, message any) {
+		// The second one comes only over a network that loses nothing.
+		if c.N++; c.N == 2 {
+			e.Send(2, 2)
+		}
+		c.N = min(c.N, 2)
+	}}
+	m := &Model{Nodes: []Node{never, &counter{Most: 9, On: ask}, &counter{On: idle}}}
+	r, err := checkTogether(m, Options{Reduce: true}, 2, "part", chance{})
+	if err != nil || r.Locals < 3+10+2 || strings.Contains(r.Shares, "2:") {
+		t.Errorf("%v, error %v, %s; want states that node 2 does not divide", r, err, r.Shares)
+	}
+}

@@ -178,24 +178,8 @@ func (f *front) chosen() (Partition, error) {
 			break
 		}
 	}
-	changes, err := changesOf(h, f.Global.Nodes)
-	locals, _ := f.Global.Table.Numbers()
+	changes, locals, err := changesOf(h, f.Global.Nodes)
 	return f.Partition.choose(changes, locals, f.Parts).closed(f.digests.orders), err
-}
-
-// changesOf says how often each node has another local state than in the state before, among the
-// states so far.
-func changesOf(h *global.Share, nodes int) ([]int, error) {
-	changes := make([]int, nodes)
-	err := h.Each(func(_ int, before, state *system.State, _ uint8) error {
-		for node, l := range state.Locals {
-			if before != nil && l != before.Locals[node] {
-				changes[node]++
-			}
-		}
-		return nil
-	})
-	return changes, err
 }
 
 // send begins a level. With it go the checkpoints: what they make needless is removed afterwards.

@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
+	"github.com/tandem-mc/tandem/protocol/internal/table"
 	"github.com/tandem-mc/tandem/protocol/session"
 )
 
@@ -120,4 +122,29 @@ func (p Partition) check(nodes int, d *digests) error {
 			nodes-1)
 	}
 	return nil
+}
+
+// changesOf says how often each node has another local state than in the state before, among the
+// states so far, and how many local states it has in these. The table may have more, which a
+// fixpoint has met.
+func changesOf(h *global.Share, nodes int) (changes, locals []int, err error) {
+	changes, locals = make([]int, nodes), make([]int, nodes)
+	type place struct {
+		node  int
+		local table.Local
+	}
+	met := map[place]bool{}
+	err = h.Each(func(_ int, before, state *system.State, _ uint8) error {
+		for node, l := range state.Locals {
+			if before != nil && l != before.Locals[node] {
+				changes[node]++
+			}
+			if p := (place{node, l}); !met[p] {
+				met[p] = true
+				locals[node]++
+			}
+		}
+		return nil
+	})
+	return changes, locals, err
 }
