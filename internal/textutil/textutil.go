@@ -3,9 +3,11 @@
 package textutil
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Count is a number in groups of three digits: 1,234.
@@ -44,6 +46,12 @@ func Bytes(n float64) string {
 		n, unit = n/step, next
 	}
 	return strconv.FormatFloat(n, 'f', min(1, len(unit)-1), 64) + " " + unit
+}
+
+// Seconds writes a time that is not negative to the nanosecond, as in "2 s" and "0.25 s".
+func Seconds(d time.Duration) string {
+	s := strings.TrimRight(fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second), "0")
+	return strings.TrimSuffix(s, ".") + " s"
 }
 
 // FunctionName is a function's name as the source has it, of the one that the linker gives it and

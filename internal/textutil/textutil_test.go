@@ -1,6 +1,9 @@
 package textutil
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestNumbers(t *testing.T) {
 	for want, got := range map[string]string{
@@ -18,6 +21,17 @@ func TestNumbers(t *testing.T) {
 }
 
 // What is no escape is not the linker's, and stays.
+func TestSeconds(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 s", time.Nanosecond: "0.000000001 s", 250 * time.Millisecond: "0.25 s", 2 * time.Second: "2 s",
+		10 * time.Second: "10 s", 2897883784 * time.Nanosecond: "2.897883784 s",
+	} {
+		if got := Seconds(d); got != want {
+			t.Errorf("%d ns are %q, want %q", d, got, want)
+		}
+	}
+}
+
 func TestFunctionName(t *testing.T) {
 	for linked, want := range map[string]string{
 		"main.main": "main.main", "a/b.f[go.shape.int]": "a/b.f[go.shape.int]", "%": "%",

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/cuts"
@@ -21,6 +20,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/nodes/published"
 	"github.com/tandem-mc/tandem/explore/skeleton"
 	"github.com/tandem-mc/tandem/internal/model"
+	"github.com/tandem-mc/tandem/internal/textutil"
 )
 
 // IsHeld says whether who publishes a value holds the name. Who has nothing publishes what Go has
@@ -115,13 +115,10 @@ func (h *Held) Gone(node int) {
 // twice says what is wrong with an event by which a node takes what another one holds.
 func twice(net *network.Nodes, held, taken *skeleton.Event, since, now time.Duration) string {
 	return fmt.Sprintf("two nodes hold %s: node %s since %s (%s), and node %s takes it at %s (%s)",
-		network.Did(taken).Address, net.Names[held.Component], clock(since),
-		published.Shown(net.Data[network.Did(held)]), net.Names[taken.Component], clock(now),
+		network.Did(taken).Address, net.Names[held.Component], textutil.Seconds(since),
+		published.Shown(net.Data[network.Did(held)]), net.Names[taken.Component], textutil.Seconds(now),
 		published.Shown(net.Data[network.Did(taken)]))
 }
-
-// clock is what the common clock shows.
-func clock(now time.Duration) string { return strconv.FormatFloat(now.Seconds(), 'f', -1, 64) + " s" }
 
 // interval is a time in which a node holds a name: from an event until another one; nil: for ever.
 type interval struct{ from, until *skeleton.Event }

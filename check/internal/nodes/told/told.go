@@ -54,7 +54,7 @@ func advance(list []report.NodeStep, now time.Duration) []report.NodeStep {
 	if n := len(list); n > 0 && list[n-1].Kind == model.Pass.String() {
 		list = list[:n-1]
 	}
-	return append(list, report.NodeStep{What: "the time is " + clockText(now),
+	return append(list, report.NodeStep{What: "the time is " + textutil.Seconds(now),
 		Kind: model.Pass.String(), Time: now})
 }
 
@@ -95,11 +95,6 @@ func shown(data []byte) string {
 		return text
 	}
 	return fmt.Sprintf("%s... (%s)", text, textutil.CountOf(len(data), "byte"))
-}
-
-// clockText is what the common clock shows.
-func clockText(now time.Duration) string {
-	return strconv.FormatFloat(now.Seconds(), 'f', -1, 64) + " s"
 }
 
 // fates say what becomes of a datagram.
@@ -194,7 +189,7 @@ func Words(net *network.Nodes, e *skeleton.Event) string {
 	case model.Restarted:
 		return "runs again"
 	case model.Pass:
-		return "has the time " + clockText(d.Time)
+		return "has the time " + textutil.Seconds(d.Time)
 	}
 	return d.Kind.String() + "s " + d.Conn + d.Address
 }
