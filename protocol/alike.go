@@ -3,7 +3,6 @@ package protocol
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -13,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/alike"
 	"github.com/tandem-mc/tandem/protocol/internal/image"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
+	"github.com/tandem-mc/tandem/protocol/internal/timers"
 )
 
 // Alike nodes can be exchanged. A permutation of their IDs makes a state of a state, and a run of a
@@ -90,7 +90,7 @@ func (m likeness) RenameState(node int, state []byte, to []int, isMask bool) ([]
 		return nil, err
 	}
 	renaming := &image.Renaming{To: to, IsMask: isMask}
-	// Timers are in the order of their images, which are others now.
+	// The order of the timers is another one now.
 	for i, t := range l.timers {
 		renamed, err := m.renameImage([]byte(t), renaming)
 		if err != nil {
@@ -98,7 +98,7 @@ func (m likeness) RenameState(node int, state []byte, to []int, isMask bool) ([]
 		}
 		l.timers[i] = string(renamed)
 	}
-	slices.Sort(l.timers)
+	l.timers = timers.Sort(l.timers, m)
 	return m.images.AppendRenamed(encodeHead(l), l.node, renaming)
 }
 
@@ -396,14 +396,9 @@ func (m likeness) explainAsymmetry(err error) error {
 
 // encodeHead writes what is kept beside a node.
 func encodeHead(l localState) []byte {
-	// The first byte says whether the node is down, the second how many timers are set.
 	state := []byte{0}
 	if l.down {
 		state[0] = 1
 	}
-	state = binary.AppendUvarint(state, uint64(len(l.timers)))
-	for _, t := range l.timers {
-		state = append(binary.AppendUvarint(state, uint64(len(t))), t...)
-	}
-	return state
+	return timers.Append(state, l.timers)
 }

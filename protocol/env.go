@@ -2,9 +2,9 @@ package protocol
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/table"
+	"github.com/tandem-mc/tandem/protocol/internal/timers"
 )
 
 // Env is what a handler does to the world. It is valid during one call of a handler, for the
@@ -15,7 +15,7 @@ type Env struct {
 	id      ID
 	machine *machine
 	sent    []table.Sent
-	timers  []string // their images, sorted
+	timers  []string // their images, in the order of package timers
 	// plan are the first choices; chosen are all of them, with how many values there were.
 	plan    []int
 	chosen  []int
@@ -58,17 +58,12 @@ func (e *Env) Broadcast(message any) {
 // SetTimer sets a timer, which is any value. If an equal one is set, nothing changes. The node must
 // be Timed.
 func (e *Env) SetTimer(value any) {
-	image := e.imageOfTimer(value)
-	if i, found := slices.BinarySearch(e.timers, image); !found {
-		e.timers = slices.Insert(e.timers, i, image)
-	}
+	e.timers = timers.Set(e.timers, e.imageOfTimer(value), e.machine)
 }
 
 // StopTimer makes a timer one that is not set; it need not have been.
 func (e *Env) StopTimer(value any) {
-	if i, found := slices.BinarySearch(e.timers, e.imageOfTimer(value)); found {
-		e.timers = slices.Delete(e.timers, i, i+1)
-	}
+	e.timers = timers.Stop(e.timers, e.imageOfTimer(value), e.machine)
 }
 
 // imageOfTimer is what a timer is known by. Timers that are equal have equal images.

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"reflect"
@@ -12,6 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/image"
 	"github.com/tandem-mc/tandem/protocol/internal/show"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
+	"github.com/tandem-mc/tandem/protocol/internal/timers"
 )
 
 // machine runs the code of a model's nodes on images of them. It may be used by several goroutines
@@ -69,7 +69,7 @@ func newMachine(m *Model) (*machine, error) {
 type localState struct {
 	node   Node
 	down   bool
-	timers []string // images, sorted
+	timers []string // images, in the order of package timers
 }
 
 // imageOf is the image of a node alone.
@@ -90,13 +90,7 @@ func (m *machine) encode(l localState) ([]byte, error) {
 // decode makes a new node.
 func (m *machine) decode(id int, state []byte) (l localState, err error) {
 	l.down = state[0] == 1
-	count, n := binary.Uvarint(state[1:])
-	state = state[1+n:]
-	for range count {
-		length, n := binary.Uvarint(state)
-		l.timers = append(l.timers, string(state[n:n+int(length)]))
-		state = state[n+int(length):]
-	}
+	l.timers, state = timers.Read(state[1:])
 	l.node, err = m.decodeNode(id, state)
 	return l, err
 }

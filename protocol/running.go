@@ -2,9 +2,9 @@ package protocol
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/table"
+	"github.com/tandem-mc/tandem/protocol/internal/timers"
 )
 
 // Running is where a system stands that runs already, beside what its nodes keep. A model that has
@@ -57,8 +57,7 @@ func begin(m *machine, node int) (effect table.Effect, err error) {
 			l.timers = append(l.timers, string(image))
 		}
 		// Timers are sorted wherever there are several, so that equal states have equal bytes.
-		slices.Sort(l.timers)
-		l.timers = slices.Compact(l.timers)
+		l.timers = timers.Sort(l.timers, m)
 	}
 	// The table knows what a start sends, so that is what is under way.
 	for _, message := range r.Messages {

@@ -125,3 +125,59 @@ func TestSentOrder(t *testing.T) {
 		}
 	}
 }
+
+// setter sets timers of several types in the order of a map. No state has a value of these before,
+// so their types have other numbers in another process. It counts what fires, of each type up to
+// two.
+type setter struct {
+	Got [4]int
+	Set bool
+}
+
+func (s *setter) Receive(*Env, ID, any) {}
+
+func (s *setter) Actions() []any {
+	if s.Set {
+		return nil
+	}
+	return []any{"set"}
+}
+
+func (s *setter) Act(env *Env, _ any) {
+	s.Set = true
+	for _, timer := range map[string]any{"a": int8(1), "b": int16(1), "c": int32(1), "d": int64(1)} {
+		env.SetTimer(timer)
+	}
+}
+
+func (s *setter) Timeout(_ *Env, timer any) {
+	of := bits.Len(uint(reflect.TypeOf(timer).Size())) - 1
+	s.Got[of] = min(2, s.Got[of]+1)
+}
+
+// TestTimerTypes: which timer an event is about does not depend on the process, nor on who reads a
+// file of a search.
+func TestTimerTypes(t *testing.T) {
+	got := func(_ ID, n Node) [4]int { return n.(*setter).Got }
+	m := &Model{Nodes: []Node{&setter{}, &setter{}},
+		Properties: []Property{Always("each fires once", got, func(v [][4]int) bool {
+			return max(slices.Max(v[0][:]), slices.Max(v[1][:])) < 2
+		})}}
+	want, err := Check(m, Options{})
+	if err != nil || want.Verdict != Holds || want.States != 17*17 {
+		t.Fatalf("%v, error %v", want, err)
+	}
+	for seed := range uint64(10) {
+		got, err := checkTogether(m, Options{}, 3, "hash", chance{seed: seed})
+		if err != nil || got.Verdict != Holds || got.States != want.States {
+			t.Errorf("3 parts: %v, error %v; want %v", got, err, want)
+		}
+		file := filepath.Join(t.TempDir(), fmt.Sprint(seed))
+		if r, err := Check(m, Options{Resume: file, Depth: 4}); err != nil || r.Verdict != Unknown {
+			t.Fatalf("%v, error %v", r, err)
+		}
+		if got, err := Check(m, Options{Resume: file}); err != nil || got.States != want.States {
+			t.Errorf("a search that goes on: %v, error %v; want %v", got, err, want)
+		}
+	}
+}
