@@ -64,14 +64,18 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	data, err := s.EndOf(search)
 	if data == nil && err == nil {
 		var d *divided
-		if d, err = newDivided(m, o, b); err != nil {
-			return nil, err
-		}
+		d, err = newDivided(m, o, b)
 		d.Search = search
 		if s.IsFront {
-			r, err := d.lead(m, s, b)
+			// The others wait for the end of this search, also after an error.
+			var r *Result
+			if err == nil {
+				r, err = d.lead(m, s, b)
+			}
 			data, fault := json.Marshal(shared{r, fmt.Sprint(err)})
 			return r, errors.Join(err, fault, apart.End(s.Transport, search, data))
+		} else if err != nil {
+			return nil, err
 		}
 		data, err = apart.Join(d.Config, s)
 	}
@@ -90,7 +94,7 @@ type divided struct {
 	reason, whole string // of reduce
 }
 
-// newDivided is the search as one of the processes knows it.
+// newDivided is the search as one of the processes knows it. After an error it has no Config.
 func newDivided(m *machine, o Options, b *bounds) (d *divided, err error) {
 	s, c := o.session, newSearch(m, o, b)
 	d = &divided{}
@@ -100,11 +104,11 @@ func newDivided(m *machine, o Options, b *bounds) (d *divided, err error) {
 	n := newTexts(m, c.Table)
 	switch {
 	case s.IsFront && err != nil:
-		return nil, err
+		return d, err
 	case c.Alike != nil && n.All == nil:
-		return nil, errNotApart
+		return d, errNotApart
 	case o.External != "" && c.Proviso:
-		return nil, errNotInFiles
+		return d, errNotInFiles
 	}
 	fault := err
 	if d.reason != "" {
@@ -113,11 +117,11 @@ func newDivided(m *machine, o Options, b *bounds) (d *divided, err error) {
 	// The one that leads has no states. A part also has what others send, and what it saves.
 	if o.External != "" && !s.IsFront {
 		if c.Disk, err = newDisk(o, b.Memory/2); err != nil {
-			return nil, err
+			return d, err
 		}
 	}
 	if d.Config, err = s.Config(c, n, (&keeper{machine: m}).description()); err != nil {
-		return nil, err
+		return d, err
 	}
 	if d.Fault = fault; o.Estimate.of != nil {
 		d.Estimate = directed.Estimator(o.Estimate.config(m, c))

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -241,6 +242,7 @@ func compareSelections(t *rapid.T, m *Model, states int) {
 }
 
 // TestApartReducedRefused: what cannot be reduced is told, and so is what ends before the search.
+// The next search of the same processes is not held up by it.
 func TestApartReducedRefused(t *testing.T) {
 	parted, cycle := stairs(2), &Model{Network: Duplicating, Nodes: stairs(2).Nodes}
 	parted.Faults.Partitions = 1
@@ -255,6 +257,16 @@ func TestApartReducedRefused(t *testing.T) {
 		if r, err := checkTogether(c.m, c.o, 2, "hash", chance{}); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, error %v, want %q", r, err, want)
+		}
+		next := func(m *Model, o Options) (*Result, error) {
+			if r, err := Check(m, o); err == nil || !strings.Contains(err.Error(), want) {
+				return nil, fmt.Errorf("%v, error %w, want %q", r, err, want)
+			}
+			o.Reduce = false
+			return Check(m, o)
+		}
+		if r, err := checkTogether(c.m, c.o, 2, "hash", chance{check: next}); err != nil {
+			t.Errorf("the next search: %v, error %v", r, err)
 		}
 	}
 	long := func(m *Model, o Options) *Result {

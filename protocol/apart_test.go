@@ -32,7 +32,7 @@ type post struct {
 	started int // so many have become parts
 	isOver  bool
 	model   *Model // of the parts
-	times   int    // that each process checks it
+	check   func(*Model, Options) (*Result, error)
 	options Options
 	parts   int
 	split   apart.Partition
@@ -196,7 +196,7 @@ func (b *box) Start(part int, process uint64, saved []byte) error {
 		o := b.options
 		o.session = b.newSession(x)
 		o.session.Own, o.session.Process, o.session.Saved, o.session.IsOther = part, process, saved, true
-		r, err := checkTimes(b.model, o, b.times)
+		r, err := b.check(b.model, o)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		switch {
@@ -274,6 +274,8 @@ type chance struct {
 	// checkpoints are damaged.
 	kills, fronts, damages int
 	checkpoints            bool // there are some, at each level
+	// check is what each process does; nil: it checks the model, up to three times.
+	check func(*Model, Options) (*Result, error)
 }
 
 // checkTogether has several parts check a model, of which some are lost on the way.
@@ -289,8 +291,11 @@ func checkAs(m, lead *Model, o Options, parts int, function string, c chance) (*
 		return nil, nil, err
 	}
 	p := &post{random: rand.New(rand.NewPCG(c.seed, 1)), twice: int(c.seed % 4), kills: c.kills,
-		fronts: c.fronts, damages: c.damages, model: m, times: 1 + int(c.seed/4%3), options: o, parts: parts,
+		fronts: c.fronts, damages: c.damages, model: m, check: c.check, options: o, parts: parts,
 		split: partition, batch: 1 + int(c.seed%100), always: c.checkpoints, objects: map[string][]byte{}}
+	if c.check == nil {
+		p.check = func(m *Model, o Options) (*Result, error) { return checkTimes(m, o, 1+int(c.seed/4%3)) }
+	}
 	p.come = sync.NewCond(&p.mu)
 	r, err := p.lead(lead, o)
 	p.mu.Lock()
@@ -328,7 +333,7 @@ func (p *post) lead(m *Model, o Options) (*Result, error) {
 			p.fronts--
 			x.left = 1 + p.random.IntN(20)
 		}
-		r, err := checkTimes(m, o, p.times)
+		r, err := p.check(m, o)
 		p.mu.Lock()
 		isOver := p.isOver
 		p.mu.Unlock()
