@@ -21,6 +21,7 @@ func TestOutcomes(t *testing.T) {
 		says     string // part of the output or the message
 	}{
 		{"panic", sut.Panicked, "panic: at the disco"},
+		{"panic", sut.Panicked, "main.dance(_, {_, _})"}, // where these were there is anything
 		{"nil", sut.Panicked, "nil pointer dereference"},
 		{"stopwatch", sut.Refused, "a loop that only looks at the clock"},
 		{"verbose", sut.Panicked, "panic: at the end"},

@@ -75,6 +75,11 @@ var patches = []patch{
 			"lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = *(*uintptr)(unsafe.Pointer(lrPtr))",
 			"lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = tandemTrueReturn(gp, lrPtr, "+
 				"*(*uintptr)(unsafe.Pointer(lrPtr)))")
+		// Where an argument that is not used any more was kept there is anything. It would be printed
+		// with a question mark, and would differ from one run of an execution to the next.
+		e.swap("printArgs", "print(hex(x))\n\t\tif !isLive(off, slotIdx) {\n\t\t\tprint(\"?\")\n\t\t}",
+			"if isLive(off, slotIdx) { print(hex(x)) } else if tandem.serving { print(\"_\") } else { "+
+				"print(hex(x), \"?\") }")
 	}},
 	// What these measure would be the checking, with threads of their own.
 	{"runtime/trace.go", func(e *editor) {

@@ -23,13 +23,23 @@ import (
 	"github.com/tandem-mc/tandem"
 )
 
+// dance panics when its arguments are not used any more.
+//
+//go:noinline
+func dance(feet int, how string) int {
+	if feet+len(os.Args) > 0 {
+		panic("at the disco")
+	}
+	return len(how)
+}
+
 var scenarios = map[string]func(){
 	"deadlock":    deadlock,
 	"serve":       serve,
 	"serve one":   serveOne,
 	"serve both":  serveBoth,
 	"serve stuck": serveStuck,
-	"panic":       func() { panic("at the disco") },
+	"panic":       func() { dance(2, "feet") },
 	"verbose":     verbose,
 	"stopwatch": func() {
 		for start := time.Now(); time.Since(start) < time.Second; {
