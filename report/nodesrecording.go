@@ -128,8 +128,8 @@ type NodeEvent struct {
 	// node itself is due then.
 	Time time.Duration `json:"time,omitempty"`
 	Own  bool          `json:"own,omitempty"`
-	// Paused says, of an advance of the clock, that the node does not run then: 1 where a pause
-	// begins, and 2 where it goes on.
+	// Paused says, of an advance of the clock, that the node does not run then: 1 or 2 where a pause
+	// begins, and 3 where it goes on. With 2, timers fire afterwards before what has come is there.
 	Paused int `json:"paused,omitempty"`
 	// To is the number of the node that is to receive it; 0: nobody is.
 	To int `json:"to,omitempty"`
@@ -335,6 +335,9 @@ func (r *NodesRecording) validate() error {
 		if err := r.validateEvent(i); err != nil {
 			return fmt.Errorf("event %d: %w", i+1, err)
 		}
+	}
+	if err := r.validatePauses(); err != nil {
+		return err
 	}
 	return r.validateLives()
 }

@@ -77,7 +77,9 @@ type Reaction struct {
 // Time says how far time has gone with a Pass. It is part of the answer, but not compared: peers
 // on the machine's clock are a little late each time.
 type Time struct {
-	Passed time.Duration // not more than Input.Most, if that is neither 0 nor Once
+	// Passed is not more than Input.Most, if that is neither 0 nor Once. A node that was paused is
+	// told more: it has not run meanwhile, and its timers are late.
+	Passed time.Duration
 	// Idle says that no timer of the group is due soon enough to be waited for: until
 	// the next other input nothing comes from it.
 	Idle bool

@@ -133,6 +133,9 @@ func (r *reaction) pass(most time.Duration) error {
 	if errors.Is(err, context.DeadlineExceeded) && r.d.ctx.Err() == nil {
 		err = fmt.Errorf("a timer of the peers: %w", err)
 	}
+	if how.Most > 0 {
+		passed.Time = min(passed.Time, how.Most)
+	}
 	r.time = model.Time{
 		Passed: passed.Time, Idle: passed.Idle, Tie: passed.Tie, Due: passed.Due, Peer: passed.Peer,
 	}
