@@ -11,6 +11,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -545,4 +546,19 @@ func randomParted(r *rand.Rand) []string {
 		accept = next("a")
 	}
 	return []string{steps([]string{accept}, 1+r.IntN(3)), steps(client, 1+r.IntN(3))}
+}
+
+// TestPartedForTooLong: if no timer is due before connects are given up, walks with a partition are
+// cut off. The result says so.
+func TestPartedForTooLong(t *testing.T) {
+	program := build(t, "./testdata/parted")
+	for sleep, isCut := range map[string]bool{"s20000": false, "s200000": true} {
+		r, err := Run(t.Context(), Config{
+			Nodes:      partedNodes(program, []string{"a9 " + sleep, "s1 d9 " + sleep}, 0, "not:x"),
+			Partitions: both(), Executions: 200, Walks: &pick.Walks{Seed: 1, Picks: allPicks}})
+		if err != nil || r.Verdict != model.Unknown ||
+			strings.Contains(r.Reason, "while the network was parted") != isCut {
+			t.Errorf("%s: %+v, error %v", sleep, r, err)
+		}
+	}
 }

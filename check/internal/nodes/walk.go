@@ -48,6 +48,7 @@ type walk struct {
 	// before that; empty: it does not.
 	rests bool
 	over  string
+	isCut bool  // over says that it was cut off, which is to be told
 	err   error // of the peers
 }
 
@@ -83,8 +84,9 @@ type member struct {
 // maxWalkTicks is how often the clock advances in a walk. It is cut off there.
 const maxWalkTicks = 10_000
 
-// longestParted is how long the network is parted at most in a walk. Longer times would make walks
-// long, in which little else happens than that nodes try again.
+// longestParted is how long the network is parted in a walk: it heals with the first advance of the
+// clock after that. Longer times would make walks long, in which little else happens than that nodes
+// try again.
 const longestParted = 30 * time.Second
 
 // newWalk is a walk of the nodes, which has to have some properties.
@@ -230,11 +232,12 @@ func (w *walk) advance() {
 // advanceTo has the clock advance to some time, at which a timer of a node is due, or of the peers.
 func (w *walk) advanceTo(now time.Duration, ofPeers bool) {
 	if w.ticks == maxWalkTicks {
-		w.over = fmt.Sprintf("the clock has advanced %d times", maxWalkTicks)
+		w.over, w.isCut = fmt.Sprintf("the clock has advanced %d times", maxWalkTicks), true
 		return
 	}
 	if p := w.cut; p != nil && w.ticks < p.Until && now-w.parted >= network.Longest {
-		w.over = "the network would be parted for so long that connects are given up"
+		w.over, w.isCut = "executions were cut off: no timer was due while the network was parted, until "+
+			"connects are given up", true
 		return
 	}
 	// All nodes wait, so all of them take part, whoever's timer it is.

@@ -174,7 +174,7 @@ func (x *walks) one(crew int, random *rand.Rand) *taken {
 		return over
 	})
 	t.err = errors.Join(t.err, w.err)
-	if w.ticks == maxWalkTicks {
+	if w.isCut {
 		t.wasCut = cmp.Or(t.wasCut, w.over)
 	}
 	t.known.Ticks, t.known.Events, t.known.Datagrams = w.ticks, w.events, w.air.Weather.Sent()
