@@ -25,15 +25,17 @@ const NotInTime = "the time limit was reached before"
 // step. Of advances with nothing in between, only the last one is told.
 func Steps(net *network.Nodes, g skeleton.Global) (list []report.NodeStep) {
 	ticks := 0
-	arrive, paused := arrivals(net, g), pauses(net, g)
+	arrive, pausing := arrivals(net, g), pauses(net, g)
 	for _, p := range course.Order(net, g) {
 		e := &g[p.Node].Events[p.At]
-		list = append(list, resumes(net, g, p)...)
+		if e.Tick == 0 && goesOn(g, p) {
+			list = append(list, resumed(net, p.Node))
+		}
 		switch {
 		case e.Tick > ticks:
 			ticks = e.Tick
 			now := network.Did(e).Time
-			list = append(list, paused[ticks]...)
+			list = append(list, pausing[ticks]...)
 			list = append(list, partsBefore(net, ticks)...)
 			list = advance(list, now)
 			list = append(list, healsAfter(net, ticks)...)
@@ -58,29 +60,38 @@ func advance(list []report.NodeStep, now time.Duration) []report.NodeStep {
 		Kind: model.Pass.String(), Time: now})
 }
 
-// pauses are the steps with which nodes are paused, by the number of the first advance of the clock
-// in which they are.
+// pauses are the steps with which nodes run again after a pause, and are paused, by the number of
+// the advance of the clock right before which that is. A node that does something before the next
+// advance runs again right before that.
 func pauses(net *network.Nodes, g skeleton.Global) map[int][]report.NodeStep {
-	steps := map[int][]report.NodeStep{}
+	resume, pause := map[int][]report.NodeStep{}, map[int][]report.NodeStep{}
 	for c := range g {
 		for i := range g[c].Events {
-			if e := &g[c].Events[i]; network.Did(e).BeginsPause() {
-				steps[e.Tick] = append(steps[e.Tick], report.NodeStep{Node: net.Names[c], Kind: "pause",
+			e := &g[c].Events[i]
+			if e.Tick > 0 && goesOn(g, course.Place{Node: c, At: i}) {
+				resume[e.Tick] = append(resume[e.Tick], resumed(net, c))
+			}
+			if network.Did(e).BeginsPause() {
+				pause[e.Tick] = append(pause[e.Tick], report.NodeStep{Node: net.Names[c], Kind: "pause",
 					What: "is paused"})
 			}
 		}
 	}
-	return steps
+	for tick, steps := range pause {
+		resume[tick] = append(resume[tick], steps...)
+	}
+	return resume
 }
 
-// resumes is the step with which a node runs again after a pause, if it does before an event.
-func resumes(net *network.Nodes, g skeleton.Global, p course.Place) []report.NodeStep {
+// goesOn reports whether a node has run again after a pause, right before an event.
+func goesOn(g skeleton.Global, p course.Place) bool {
 	events := g[p.Node].Events
-	if p.At == 0 || network.Did(&events[p.At-1]).Paused == network.Runs ||
-		network.Did(&events[p.At]).Paused == network.GoesOn {
-		return nil
-	}
-	return []report.NodeStep{{Node: net.Names[p.Node], Kind: "resume", What: "goes on"}}
+	return p.At > 0 && network.Did(&events[p.At-1]).Paused != network.Runs &&
+		network.Did(&events[p.At]).Paused != network.GoesOn
+}
+
+func resumed(net *network.Nodes, node int) report.NodeStep {
+	return report.NodeStep{Node: net.Names[node], Kind: "resume", What: "goes on"}
 }
 
 // shown is the beginning of data, quoted, and how many there are if that is not all.
