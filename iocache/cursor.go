@@ -40,9 +40,14 @@ func (x *Cursor) Rewind() { x.at, x.last = append(x.at[:0], Root), 0 }
 // CursorAt returns a cursor that stands where one in a copy of the cache does. The copy may lack
 // what was recorded last. The error says why nobody can stand there, or give the input there.
 func CursorAt(c *Cache, s Scope, at Position, in Input) (*Cursor, error) {
-	for _, n := range at {
-		if n < 0 || int(n) >= len(c.nodes) || !c.nodes[n].answered {
+	for i, n := range at {
+		if !c.HasPlace(n) {
 			return nil, fmt.Errorf("iocache: there is no place %d", n)
+		}
+		if (i == 0) != (c.Tree(n) == Root) || slices.ContainsFunc(at[:i], func(other NodeID) bool {
+			return c.Tree(other) == c.Tree(n)
+		}) {
+			return nil, fmt.Errorf("iocache: place %d of %v is in the tree of another one", i, at)
 		}
 	}
 	if len(at) == 0 || s == Group && len(at) > 1 {
@@ -66,6 +71,20 @@ func CursorAt(c *Cache, s Scope, at Position, in Input) (*Cursor, error) {
 		return nil, errors.New("iocache: " + objection)
 	}
 	return x, nil
+}
+
+// HasPlace reports whether a number, which may come from elsewhere, is that of a place.
+func (c *Cache) HasPlace(n NodeID) bool {
+	return n >= 0 && int(n) < len(c.nodes) && c.nodes[n].answered
+}
+
+// IsOnTheWay reports whether a place is on the way to another one from the top of its tree, or is
+// that. The first one may come from elsewhere.
+func (c *Cache) IsOnTheWay(n, to NodeID) bool {
+	for to != n && !c.isTop(to) {
+		to = c.base(to)
+	}
+	return to == n
 }
 
 // At is where the cursor stands. The position is valid until it moves on.

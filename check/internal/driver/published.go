@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/proxy"
 )
 
 // The peers are in one process, which has their cache. A driver in another process has a copy of
@@ -88,6 +89,9 @@ func (p *Published) give(q *Question) (asked bool, err error) {
 	cursor, err := iocache.CursorAt(d.cache, d.scope, q.At, in)
 	if err == nil && (q.Behaviour < 0 || q.Behaviour >= max(d.Behaviours(), 1)) {
 		err = fmt.Errorf("the peers have no behaviour %d", q.Behaviour)
+	}
+	if err == nil && !d.cache.IsOnTheWay(q.Started, q.At[0]) {
+		err = fmt.Errorf("a group that was started at place %d does not come to %d", q.Started, q.At[0])
 	}
 	if err != nil {
 		return false, err
@@ -204,7 +208,25 @@ func (f *Follower) Used() []Use {
 	return slices.Collect(maps.Keys(f.addresses))
 }
 
-// NoteUsed notes addresses that executions elsewhere have used.
+// Refuses says what is wrong with what was found elsewhere: a place at which an execution ended that
+// is not there, or an address that is none.
+func (p *Published) Refuses(ends []iocache.NodeID, used []Use) error {
+	p.d.mu.Lock()
+	defer p.d.mu.Unlock()
+	for _, n := range ends {
+		if !p.d.cache.HasPlace(n) {
+			return fmt.Errorf("an execution ended at place %d of the cache, which is not there", n)
+		}
+	}
+	for _, u := range used {
+		if _, err := proxy.ParseAddress(u.Address); err != nil {
+			return fmt.Errorf("an address that was used: %w", err)
+		}
+	}
+	return nil
+}
+
+// NoteUsed notes addresses that executions elsewhere have used, which Refuses does not refuse.
 func (p *Published) NoteUsed(list []Use) {
 	p.d.mu.Lock()
 	defer p.d.mu.Unlock()

@@ -273,14 +273,42 @@ func TestWrongQuestions(t *testing.T) {
 			"no connection":   {Input: &model.Input{Kind: model.Send, Conn: 4}, At: at, Connections: names},
 			"out of order": {Input: &model.Input{Kind: model.Connect, Conn: 4}, At: at,
 				Connections: names},
-			"no kind":      {Input: &model.Input{}, At: at, Connections: names},
-			"no behaviour": {Input: &send, At: at, Behaviour: 3, Connections: names},
+			"no kind":                {Input: &model.Input{}, At: at, Connections: names},
+			"no behaviour":           {Input: &send, At: at, Behaviour: 3, Connections: names},
+			"no start":               {Input: &send, At: at, Started: 77, Connections: names},
+			"started later":          {Input: &send, At: at, Started: at[len(at)-1] + 1, Connections: names},
+			"started before nothing": {Input: &send, At: at, Started: -1, Connections: names},
+			"one place twice":        {Input: &send, At: iocache.Position{at[0], at[0]}, Connections: names},
+			"only the end": {Input: &send, At: at[len(at)-1:], Started: at[len(at)-1], Connections: names,
+				Behaviour: map[iocache.Scope]int{iocache.Group: 3}[scope]},
 		} {
 			if _, err := all.shown.Answer(&q); err == nil {
 				t.Errorf("%v, %s: there is an answer", scope, name)
 			}
 		}
 		run(t, all.sessions[1], inputs)
+	}
+}
+
+// TestWrongFindings: what was found elsewhere is not taken over if it is about places that are not
+// there, or addresses that are none.
+func TestWrongFindings(t *testing.T) {
+	c := Config{}
+	c.Spec.Peers = []peers.Peer{{Name: "server", Listen: serverAt}}
+	all := newCrowd(t, c, 1, nil)
+	run(t, all.sessions[0], []model.Input{{Kind: model.Connect, Addr: serverAt}})
+	at, _ := all.sessions[0].At()
+	right := []Use{{Kind: model.Connect, Address: serverAt}}
+	if err := all.shown.Refuses([]iocache.NodeID{iocache.Root, at[0]}, right); err != nil {
+		t.Errorf("what is there is refused: %v", err)
+	}
+	for _, n := range []iocache.NodeID{-1, 99, 1 << 30} {
+		if all.shown.Refuses([]iocache.NodeID{n}, nil) == nil {
+			t.Errorf("place %d is taken over", n)
+		}
+	}
+	if all.shown.Refuses(nil, []Use{{Kind: model.Connect, Address: "nowhere"}}) == nil {
+		t.Error("an address that is none is taken over")
 	}
 }
 

@@ -158,6 +158,9 @@ func (s *Slot) ExploreFar(p *explore.Subtree, b pool.Bounds, wanted <-chan struc
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", pool.ErrUnexplored, err)
 	}
+	if err := s.leader.refuses(&a); err != nil {
+		return nil, fmt.Errorf("%w: what a worker has found: %w", pool.ErrUnexplored, err)
+	}
 	x, err := a.take(p, explored, known, func(prefix []model.Action, early int) (*execution.Kept, error) {
 		return s.leader.runAgain(s.ctx, prefix, early)
 	})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/distribute"
@@ -102,6 +103,20 @@ func (l *Leader) PeerCounts() (c driver.Counts) {
 		return c
 	}
 	return l.published.Counts()
+}
+
+// refuses says what is wrong with what a worker tells of the peers.
+func (l *Leader) refuses(a *answer) error {
+	if l.published == nil {
+		return nil
+	}
+	ends := slices.Clone(a.Ended)
+	for i := range a.Findings {
+		if more := a.Findings[i].Ends; more != nil {
+			ends = append(ends, *more...)
+		}
+	}
+	return l.published.Refuses(ends, a.Used)
 }
 
 // sayAsked says what the workers have asked, if there are peers.
