@@ -60,6 +60,7 @@ var partsOf = map[string]string{
 	"report/cachetree.go":      "load recording %s: %w; name another file, or make it again by a check",
 	"report/recording.go":      "load recording %s: %w; name another file, or make it again by a check",
 	"report/nodesrecording.go": "load recording %s: %w; name another file, or make it again by a check",
+	"report/pauses.go":         "load recording %s: %w; name another file, or make it again by a check",
 	"report/schedule.go":       "the schedule: %w; give one that this Tandem has printed",
 }
 

@@ -129,7 +129,7 @@ type NodeEvent struct {
 	Time time.Duration `json:"time,omitempty"`
 	Own  bool          `json:"own,omitempty"`
 	// Paused says, of an advance of the clock, that the node does not run then: 1 or 2 where a pause
-	// begins, and 3 where it goes on. With 2, timers fire afterwards before what has come is there.
+	// begins, and 3 where it goes on. With 2, timers fire before what has come meanwhile is there.
 	Paused int `json:"paused,omitempty"`
 	// To is the number of the node that is to receive it; 0: nobody is.
 	To int `json:"to,omitempty"`

@@ -27,12 +27,12 @@ func TestWrongPausesAreRefused(t *testing.T) {
 		want  string
 		spoil func(*NodesRecording)
 	}{
-		{"pass of a node that is paused (4)", pause(4)},
-		{"pass of a node that is paused (-1)", pause(-1)},
+		{"pass pauses a node (4)", pause(4)},
+		{"pass pauses a node (-1)", pause(-1)},
 		{"a pause goes on (3) that has not begun", pause(3)},
 		{"a pause goes on (3) that has not begun", pause(1, 0, 3)},
-		{"pass of a node that is paused (1)", func(r *NodesRecording) { pause(1)(r); r.Walk = false }},
-		{"of a node that is paused (1)", func(r *NodesRecording) { r.Walk, r.Events[1].Paused = true, 1 }},
+		{"pass pauses a node (1)", func(r *NodesRecording) { pause(1)(r); r.Walk = false }},
+		{"pauses a node (1)", func(r *NodesRecording) { r.Walk, r.Events[1].Paused = true, 1 }},
 	} {
 		refuses(t, c.want, c.spoil)
 	}
