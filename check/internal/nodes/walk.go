@@ -196,7 +196,8 @@ func (w *walk) part(cut *pick.Cut) {
 	all := w.net.Parted.All()
 	w.cut, w.parted, w.cuts = all[len(all)-1], w.now, w.cuts[1:]
 	for _, m := range w.members {
-		m.Hold.Connects[w.ticks] = m.Tried[w.ticks]
+		// Those that were made in this epoch are not counted: no partition was known then.
+		m.Hold.Connects[w.ticks] = 0
 		m.losesEnds()
 	}
 }
@@ -426,10 +427,12 @@ func (m *member) note(before int) {
 }
 
 // Comes implements pace.Pace. A close that aborts comes as a reset. Nobody sends a datagram again:
-// one that has not come when the network is parted is under way behind that.
+// one that has not come when the network is parted is under way behind that. What is slow is sent
+// again, so it comes after the heal.
 func (m *member) Comes(i int, sent skeleton.Name, _ int) bool {
-	return !m.aborted[sent] && !m.walk.slow.Holds(sent, m.Ticks) &&
-		(network.IsDatagram(&m.Arrivals[i].Send) || m.IsLetThrough(i))
+	a := &m.Arrivals[i]
+	return !m.aborted[sent] && !m.walk.slow.Holds(sent, m.Ticks) && (network.IsDatagram(&a.Send) ||
+		m.IsLetThrough(i) && (network.Did(&a.Send).Late == 0 || !m.isParted(a)))
 }
 
 // Breaks implements pace.Pace: the member has the resets come.
@@ -451,10 +454,10 @@ func (m *member) isParted(a *skeleton.Arrival) bool {
 // that was not read has come to the other node by then, after it has closed the connection. So it
 // has reset that, and sends nothing again. Of what was sent in this epoch, any first part has come.
 func (m *member) losesEnds() {
-	for _, a := range slices.Concat(m.Arrivals, m.inbox) {
+	for i, a := range slices.Concat(m.Arrivals, m.inbox) {
 		sent, closed, come := a.Send.Name, network.Did(&a.Send), 0
-		if closed.Kind != model.Close || !m.walk.slow.Holds(sent, m.walk.ticks) ||
-			m.walk.net.Parting(m.Node, a.Send.Component, m.walk.ticks) == nil {
+		if hasCome := i < len(m.Done) && m.Done[i]; hasCome || closed.Kind != model.Close ||
+			closed.Late == 0 || m.walk.net.Parting(m.Node, a.Send.Component, m.walk.ticks) == nil {
 			continue
 		}
 		ticks := 0
