@@ -259,6 +259,9 @@ func Holds(net *Nodes, item *skeleton.Item, tried map[int]int) (list []*Hold, al
 				with.Resets[i] = !h.Resets[i]
 				list = append(list, &with)
 			}
+			if len(list) > mostHolds {
+				return nil, false
+			}
 		}
 	}
 	for _, p := range net.Parted.All() {
@@ -266,7 +269,9 @@ func Holds(net *Nodes, item *skeleton.Item, tried map[int]int) (list []*Hold, al
 		for _, h := range list {
 			next = append(next, h.connects(p.From, tried[p.From])...)
 		}
-		list = next
+		if list = next; len(list) > mostHolds {
+			return nil, false
+		}
 	}
 	return slices.DeleteFunc(list, func(h *Hold) bool {
 		same := slices.Equal(h.Early, said.Early) && h.sameResets(said, net, item)

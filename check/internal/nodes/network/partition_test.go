@@ -87,3 +87,38 @@ func TestHoldOf(t *testing.T) {
 		}
 	}
 }
+
+// TestMostHolds: in how many ways something can be held is bounded, also by resets alone, and by
+// these together with connects.
+func TestMostHolds(t *testing.T) {
+	for _, c := range []struct {
+		closes, tried int
+		all           bool
+	}{{10, 0, true}, {11, 0, false}, {9, 1, true}, {10, 1, false}} {
+		net := &Nodes{Parted: &Partition{Links: [][2]int{{0, 1}}, From: 1, Until: 3},
+			Data: map[Event][]byte{}}
+		tick := skeleton.Event{Label: Event{Kind: model.Pass}, To: skeleton.Nobody, Tick: 1}
+		script, other := []skeleton.Event{InOrder(tick, 0, 1)}, []skeleton.Event(nil)
+		for i := range c.closes {
+			// The other node has closed the connection, and gets a letter when the network is parted.
+			d := Event{Kind: model.Send, Conn: string(rune('a' + i))}
+			net.Data[d] = []byte("x")
+			script = append(script, InOrder(skeleton.Event{Label: d, To: 1}, 0, len(script)+1))
+			other = append(other, InOrder(skeleton.Event{Label: Event{Kind: model.Close, Conn: d.Conn}, To: 0},
+				1, len(other)+1))
+		}
+		g := skeleton.Global{{Events: script}, {Events: other}}
+		item := &skeleton.Item{Local: g[0], Arrivals: g.Arrivals(0)}
+		list, all := Holds(net, item, map[int]int{1: c.tried})
+		ways := 1<<c.closes - 1
+		if c.tried > 0 {
+			ways = 2<<c.closes - 1
+		}
+		if !c.all {
+			ways = 0
+		}
+		if all != c.all || len(list) != ways {
+			t.Errorf("%+v: %d ways, all %t, want %d", c, len(list), all, ways)
+		}
+	}
+}
