@@ -13,7 +13,8 @@ import (
 // Faults are faults of the network, as --faults and the key faults name them: how many, and which.
 // A limit of 0 stands for no faults.
 type Faults struct {
-	// Limit is how many there are in an execution at most.
+	// Limit is how many there are in an execution at most: of Kinds together in each program, of
+	// Crashes and Pauses at each node, and of partitions and slow connections each.
 	Limit int
 	// Kinds are of sut.FaultKinds; empty: sut.DefaultFaultKinds.
 	Kinds []string
@@ -21,13 +22,11 @@ type Faults struct {
 	Operations []string
 	// Peers are the names of those whose connections can fail; empty: all.
 	Peers []string
-	// Partitions are those of sut.Environment. If they are all that is named, Limit is that of
-	// them.
+	// Partitions are those of Others: the network is parted Limit times at most.
 	Partitions []string
-	// Crashes are those of Others. If they, slow connections and partitions are all that is named,
-	// Limit is that of them.
+	// Crashes are those of Others: each of these nodes crashes Limit times at most.
 	Crashes []string
-	// Pauses are those of Others, of which Limit is as that of Crashes.
+	// Pauses are those of Others: each of these nodes is paused Limit times at most.
 	Pauses []string
 	// Slow says that connections between nodes are slow, Limit times in an execution at most.
 	Slow bool
