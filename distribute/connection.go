@@ -249,13 +249,16 @@ const (
 	inObject
 )
 
+// errTooLarge is the error of what is never sent, however often it is tried.
+var errTooLarge = errors.New("it is too large to be sent")
+
 // pack makes a message. What is too large for one is put into the object store, under a name.
 func (c *connection) pack(ctx context.Context, name string, data []byte) ([]byte, error) {
 	switch {
 	case len(data) <= maxMessage:
 		return append([]byte{inMessage}, data...), nil
 	case len(data) > maxPart:
-		return nil, fmt.Errorf("it takes %d MB, and the limit is %d", len(data)>>20, maxPart>>20)
+		return nil, fmt.Errorf("%w: %d MB, and the limit is %d", errTooLarge, len(data)>>20, maxPart>>20)
 	}
 	_, err := c.objects.PutBytes(ctx, name, data)
 	return append([]byte{inObject}, name...), err

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/tandem-mc/tandem/internal/testkit"
 	"github.com/tandem-mc/tandem/internal/testkit/natsd"
@@ -34,9 +37,14 @@ func (curious) Close() {}
 
 // recruitCurious has workers join that ask. Failed is told of errors.
 func recruitCurious(t *testing.T, url string, workers int, failed func(error)) *crew {
+	return recruitAsking(t, url, workers, failed, func(ask Ask) Ask { return ask })
+}
+
+// recruitAsking has workers join that ask in another way.
+func recruitAsking(t *testing.T, url string, workers int, failed func(error), by func(Ask) Ask) *crew {
 	c := recruit(t, url, 0, nil)
 	c.make = func(ctx context.Context, _ Run, _ string, ask Ask) (Explorer, error) {
-		return curious{ctx, ask, failed}, nil
+		return curious{ctx, by(ask), failed}, nil
 	}
 	for range workers {
 		c.join()
@@ -147,6 +155,63 @@ func TestNoLeader(t *testing.T) {
 	second := mustLead(t, Options{URL: s.URL, Answer: reversed})
 	c.await(second, 1)
 	if found, err := second.Explore(t.Context(), []byte("two"), nil); err != nil || string(found) != "owt" {
+		t.Errorf("found %q, %v", found, err)
+	}
+}
+
+// TestAbsence: nobody leads if nobody was there for long, in all tries since, and not if the
+// question is old.
+func TestAbsence(t *testing.T) {
+	t.Parallel()
+	var a absence
+	began := time.Now()
+	for _, c := range []struct {
+		after time.Duration // since the question
+		err   error
+		want  bool
+	}{
+		{lifetime, context.DeadlineExceeded, false},
+		{2 * lifetime, nats.ErrNoResponders, false}, // the first one
+		{3 * lifetime, nats.ErrNoResponders, false},
+		{3*lifetime + 1, fmt.Errorf("asking: %w", nats.ErrNoResponders), true},
+		{4 * lifetime, context.DeadlineExceeded, false},
+		{5 * lifetime, nats.ErrNoResponders, false},
+		{7 * lifetime, nats.ErrNoResponders, true},
+	} {
+		if got := a.isLong(c.err, began.Add(c.after)); got != c.want {
+			t.Errorf("after %v, %v: %t", c.after, c.err, got)
+		}
+	}
+}
+
+// TestTooLarge: a question or an answer that is never sent is an error, and the next one is not.
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	l := mustLead(t, Options{URL: Embedded, Answer: func(question []byte) []byte {
+		if string(question) == "much" {
+			return make([]byte, maxPart+1)
+		}
+		return reversed(question)
+	}})
+	failed := make(chan error, 2)
+	recruitAsking(t, l.URL(), 1, func(err error) { failed <- err }, func(ask Ask) Ask {
+		return func(ctx context.Context, question []byte) ([]byte, error) {
+			if string(question) == "long" {
+				question = make([]byte, maxPart+1)
+			}
+			return ask(ctx, question)
+		}
+	}).await(l, 1)
+	for part, want := range map[string]error{"long": errTooLarge, "much": errNoAnswer} {
+		if _, err := l.Explore(t.Context(), []byte(part), nil); !errors.Is(err, ErrUnexplored) {
+			t.Errorf("%s: %v", part, err)
+		}
+		if err := <-failed; !errors.Is(err, want) {
+			t.Errorf("%s: the worker is told %v, want %v", part, err, want)
+		}
+	}
+	found, err := l.Explore(t.Context(), []byte("short"), nil)
+	if err != nil || string(found) != "trohs" {
 		t.Errorf("found %q, %v", found, err)
 	}
 }
