@@ -264,6 +264,17 @@ func (c *connection) pack(ctx context.Context, name string, data []byte) ([]byte
 	return append([]byte{inObject}, name...), err
 }
 
+// packOnce is pack for what may be in the store already: its name is that of the same data.
+func (c *connection) packOnce(ctx context.Context, name string, data []byte) ([]byte, error) {
+	if len(data) > maxMessage {
+		// Who reads it now would lose it if it were put there again.
+		if _, err := c.objects.GetInfo(ctx, name); err == nil {
+			return append([]byte{inObject}, name...), nil
+		}
+	}
+	return c.pack(ctx, name, data)
+}
+
 // unpack reads a message.
 func (c *connection) unpack(ctx context.Context, message []byte) ([]byte, error) {
 	switch {
@@ -275,6 +286,17 @@ func (c *connection) unpack(ctx context.Context, message []byte) ([]byte, error)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return c.objects.GetBytes(ctx, string(message[1:]))
+}
+
+// forgetRun removes all that a run still has in the object store. The names are of the form
+// WHAT.RUN or begin with WHAT.RUN and a point.
+func (c *connection) forgetRun(ctx context.Context, run string) {
+	list, _ := c.objects.List(ctx) // else it stays
+	for _, object := range list {
+		if name := strings.Split(object.Name, "."); len(name) > 1 && name[1] == run {
+			_ = c.objects.Delete(ctx, object.Name)
+		}
+	}
 }
 
 // forget removes what pack has put into the object store. What is left is removed with the run.

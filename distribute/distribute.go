@@ -11,8 +11,8 @@
 //
 // The bucket tandem has the key run, with how far the run is, and a key for each worker. The leader
 // writes its key each second. The keys end by themselves a few seconds after that was done last.
-// The object store tandem-objects has the program, and parts and results that are too large for a
-// message.
+// The object store tandem-objects has the program, and parts, results, questions and answers that
+// are too large for a message. What a run has there is removed at its end.
 //
 // Some messages are for those who are there, and are kept nowhere: that a worker is alive, and
 // which part it explores; that it has begun with a part; that a part is not wanted any more; that
@@ -147,8 +147,9 @@ type Explorer interface {
 	Close()
 }
 
-// Ask asks the leader of a run something, and waits for the answer. The same question may come to
-// the leader more than once. The error is ErrNoLeader if nobody leads the run any more.
+// Ask asks the leader of a run something, and waits for the answer. A worker asks one question at a
+// time, and another call waits. The leader answers a question once, however often it is sent. The
+// error is ErrNoLeader if nobody leads the run any more.
 type Ask func(ctx context.Context, question []byte) (answer []byte, err error)
 
 // Answer answers a question of a worker. It is called once at a time, and soon ends when the

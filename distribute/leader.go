@@ -59,7 +59,7 @@ func Lead(ctx context.Context, o Options, run Run, program string) (*Leader, err
 	l := &Leader{connection: c, run: run, program: program, began: time.Now(), open: map[uint64]*givenPart{},
 		workers: map[string]time.Time{}, shares: map[string][]uint64{}, refused: map[string]bool{}}
 	l.ctx, l.end = context.WithCancel(ctx)
-	l.desk = &desk{connection: c, run: run.ID, answer: o.Answer}
+	l.desk = &desk{connection: c, run: run.ID, answer: o.Answer, last: map[string]given{}}
 	if err := l.begin(); err != nil {
 		l.end()
 		l.busy.Wait()
@@ -360,6 +360,7 @@ func (l *Leader) Close() {
 	_ = l.state.Delete(ctx, runKey)
 	_ = l.parts.Purge(ctx)
 	_ = l.objects.Delete(ctx, programOf(l.run.ID))
+	l.forgetRun(ctx, l.run.ID)
 	// Workers of a server that goes on wait for the next run.
 	subject := newsSubject
 	if l.own != nil {

@@ -23,7 +23,13 @@ type desk struct {
 
 	mu     sync.Mutex // held while a question is answered; guards what follows
 	closed bool
-	given  int // answers
+	last   map[string]given // of each worker
+}
+
+// given is an answer. It is kept until its worker asks something else.
+type given struct {
+	number uint64 // of the question
+	answer []byte
 }
 
 // listen answers questions from now on.
@@ -35,22 +41,35 @@ func (d *desk) listen() error {
 	return err
 }
 
-// take answers a question. Who gets no answer asks again, so an error needs nobody who knows of it.
+// Headers of a question. A worker asks one at a time, and its numbers rise.
+const (
+	askerHeader  = "Tandem-Worker"
+	numberHeader = "Tandem-Question"
+)
+
+// take answers a question. A worker sends it again until it has an answer, so there may be copies,
+// also some that come after the answer. Only the first one is worked off.
 func (d *desk) take(m *nats.Msg) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
+	worker := m.Header.Get(askerHeader)
+	number, err := strconv.ParseUint(m.Header.Get(numberHeader), 10, 64)
+	last := d.last[worker]
+	if d.closed || err != nil || number < last.number {
 		return
+	}
+	if number > last.number {
+		question, err := d.unpack(context.Background(), m.Data)
+		if err != nil {
+			return // it comes again
+		}
+		last = given{number, d.answer(question)}
+		d.last[worker] = last
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	question, err := d.unpack(ctx, m.Data)
-	if err != nil {
-		return
-	}
-	d.given++
 	// What is too large for a message is removed by who has read it.
-	answer, err := d.pack(ctx, fmt.Sprintf("answer.%s.%d", d.run, d.given), d.answer(question))
+	answer, err := d.packOnce(ctx, fmt.Sprintf("answer.%s.%s.%d", d.run, worker, number), last.answer)
 	switch {
 	case err == nil:
 		_ = m.Respond(answer)
@@ -72,21 +91,32 @@ func (d *desk) close() {
 	d.closed = true
 }
 
-// asked numbers questions that are too large for a message.
+// asked numbers questions.
 var asked atomic.Uint64
 
-// asking is how questions about a run are asked.
-func (w *worker) asking(run Run) Ask {
+// asks is how questions about a run are asked.
+func (w *worker) asks(run Run) Ask {
 	return func(ctx context.Context, question []byte) ([]byte, error) { return w.ask(ctx, run, question) }
 }
 
 // ask asks the leader of a run, as long as there is one. An answer may take longer than a server
-// that is gone takes to come back, and may be lost. So the question is sent again and again.
+// that is gone takes to come back, and may be lost. So the question is sent again and again. The
+// answer to any of the copies counts, also a late one.
 func (w *worker) ask(ctx context.Context, run Run, question []byte) ([]byte, error) {
-	name := fmt.Sprintf("question.%s.%s.%s", run.ID, w.state.ID, strconv.FormatUint(asked.Add(1), 36))
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	q, name := w.newQuestion(run)
+	inbox, err := w.nats.SubscribeSync(q.Reply)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoLeader, err) // the connection will not be made again
+	}
+	defer func() {
+		_ = inbox.Unsubscribe()
+		w.forget(ctx, q.Data)
+	}()
 	var without absence
 	for {
-		answer, err := w.askOnce(ctx, run, name, question)
+		answer, err := w.askOnce(ctx, q, name, question, inbox)
 		if err == nil || ctx.Err() != nil || errors.Is(err, errTooLarge) || errors.Is(err, errNoAnswer) {
 			return answer, err
 		}
@@ -114,22 +144,45 @@ func (a *absence) isLong(err error, now time.Time) bool {
 	return now.Sub(a.since) > lifetime
 }
 
-// askOnce asks, and waits for a while.
-func (w *worker) askOnce(ctx context.Context, run Run, name string, question []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*beat)
+// newQuestion is a question that has no text yet.
+func (w *worker) newQuestion(run Run) (m *nats.Msg, name string) {
+	number := strconv.FormatUint(asked.Add(1), 10)
+	m = nats.NewMsg(askSubject + run.ID)
+	m.Reply = w.nats.NewInbox()
+	m.Header.Set(askerHeader, w.state.ID)
+	m.Header.Set(numberHeader, number)
+	return m, fmt.Sprintf("question.%s.%s.%s", run.ID, w.state.ID, number)
+}
+
+// askOnce sends a question, and waits for a while. Under the name it is in the object store if it
+// is large.
+func (w *worker) askOnce(ctx context.Context, q *nats.Msg, name string, question []byte,
+	inbox *nats.Subscription) ([]byte, error) {
+	// A message that is sent while the server is away would come much later.
+	if !w.nats.IsConnected() {
+		return nil, nats.ErrDisconnected
+	}
+	packing, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	message, err := w.pack(ctx, name, question)
-	if err != nil {
+	var err error
+	if q.Data, err = w.packOnce(packing, name, question); err != nil {
 		return nil, err
 	}
-	defer w.forget(ctx, message)
-	m, err := w.nats.RequestWithContext(ctx, askSubject+run.ID, message)
+	if err := w.nats.PublishMsg(q); err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, 2*beat)
+	defer cancel()
+	m, err := inbox.NextMsgWithContext(waiting)
 	if err != nil {
 		return nil, err
 	}
 	if problem := m.Header.Get(problemHeader); problem != "" {
 		return nil, fmt.Errorf("%w: %s", errNoAnswer, problem)
 	}
-	defer w.forget(ctx, m.Data)
-	return w.unpack(ctx, m.Data)
+	answer, err := w.unpack(ctx, m.Data)
+	if err == nil {
+		w.forget(ctx, m.Data)
+	}
+	return answer, err
 }

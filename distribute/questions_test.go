@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -213,5 +214,137 @@ func TestTooLarge(t *testing.T) {
 	found, err := l.Explore(t.Context(), []byte("short"), nil)
 	if err != nil || string(found) != "trohs" {
 		t.Errorf("found %q, %v", found, err)
+	}
+}
+
+// TestLateAnswer: an answer that takes longer than the worker waits at a time is given once.
+func TestLateAnswer(t *testing.T) {
+	t.Parallel()
+	sent := make(chan struct{}, 100)
+	var answered atomic.Int32
+	l := mustLead(t, Options{URL: Embedded, Answer: func(question []byte) []byte {
+		if answered.Add(1); string(question) == "one" {
+			<-sent
+			<-sent
+		}
+		return reversed(question)
+	}})
+	spy, err := l.nats.Subscribe(askSubject+">", func(*nats.Msg) { sent <- struct{}{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = spy.Unsubscribe() }()
+	recruitCurious(t, l.URL(), 1, func(err error) { t.Error(err) }).await(l, 1)
+	// The copies of the first question come before the second one.
+	for _, part := range []string{"one", "two"} {
+		found, err := l.Explore(t.Context(), []byte(part), nil)
+		if err != nil || string(found) != string(reversed([]byte(part))) {
+			t.Errorf("%s: found %q, %v", part, found, err)
+		}
+	}
+	if answered.Load() != 2 {
+		t.Errorf("2 questions were answered %d times", answered.Load())
+	}
+}
+
+// TestCopies: a copy of the last question of a worker gets the same answer, also if that went
+// through the object store and is lost there. A copy of an earlier one gets none.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	answered := 0
+	l := mustLead(t, Options{URL: Embedded, Answer: func(question []byte) []byte {
+		answered++
+		return append(make([]byte, maxMessage), fmt.Sprintf("%s %d", question, answered)...)
+	}})
+	inbox, err := l.nats.SubscribeSync(l.nats.NewInbox())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		asker, number, question, want string // an empty answer: there is none
+	}{
+		{"a", "7", "x", "x 1"}, {"a", "7", "x", "x 1"}, {"b", "6", "y", "y 2"}, {"a", "6", "z", ""},
+		{"a", "7", "x", "x 1"}, {"a", "8", "x", "x 3"}, {"a", "7", "x", ""}, {"a", "", "x", ""},
+		{"b", "6", "y", "y 2"},
+	} {
+		message := append([]byte{inMessage}, c.question...)
+		err := l.nats.PublishMsg(&nats.Msg{Subject: askSubject + l.run.ID, Reply: inbox.Subject, Data: message,
+			Header: nats.Header{askerHeader: {c.asker}, numberHeader: {c.number}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// If a question got an answer that is to get none, the next one shows it.
+		if c.want == "" {
+			continue
+		}
+		m, err := inbox.NextMsgWithContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := l.unpack(t.Context(), m.Data)
+		if got := string(bytes.TrimLeft(answer, "\x00")); err != nil || got != c.want {
+			t.Errorf("%s %s %s: %q, %v, want %q", c.asker, c.number, c.question, got, err, c.want)
+		}
+		l.forget(t.Context(), m.Data)
+	}
+}
+
+// TestAskWhileAway: nothing is sent that would come only after the server is there again.
+func TestAskWhileAway(t *testing.T) {
+	t.Parallel()
+	s := natsd.Start(t, t.TempDir())
+	c, err := connect(Options{URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	w := &worker{connection: c}
+	q, name := w.newQuestion(Run{ID: "run"})
+	inbox, err := c.nats.SubscribeSync(q.Reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.askOnce(t.Context(), q, name, nil, inbox); !errors.Is(err, nats.ErrNoResponders) {
+		t.Errorf("nobody is there: %v", err)
+	}
+	s.Kill()
+	testkit.Await(t, "the server is gone", func() bool { return !c.nats.IsConnected() })
+	if _, err := w.askOnce(t.Context(), q, name, nil, inbox); !errors.Is(err, nats.ErrDisconnected) {
+		t.Errorf("the server is gone: %v", err)
+	}
+}
+
+// TestObjectsOfRun: the end of a run removes its objects, and no others.
+func TestObjectsOfRun(t *testing.T) {
+	t.Parallel()
+	s := natsd.Start(t, t.TempDir())
+	l := mustLead(t, Options{URL: s.URL})
+	c, err := connect(Options{URL: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if err := c.provide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"question.%s.w.1", "answer.%s.w.1", "part.%s.1", "result.%s.1"} {
+		for _, run := range []string{l.run.ID, "other"} {
+			if _, err := c.objects.PutString(t.Context(), fmt.Sprintf(format, run), "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	l.Close()
+	left, err := c.objects.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range left {
+		if strings.Contains(object.Name, l.run.ID) {
+			t.Errorf("%s is left", object.Name)
+		}
+	}
+	if len(left) != 4 {
+		t.Errorf("%d objects are left, want those of the other run", len(left))
 	}
 }

@@ -36,6 +36,8 @@ type worker struct {
 	ended  map[uint64]bool // parts that are to end, or not to begin
 
 	embedded atomic.Bool // the server of the last run ends with it
+
+	asking sync.Mutex // held while a question is asked
 }
 
 // errBye is why a worker ends whose server has ended with its run.
@@ -188,7 +190,7 @@ func (w *worker) work(ctx context.Context, run Run) error {
 		return w.takeShares(ctx, run, program)
 	}
 	// To start may take a while: the program runs once, to see that it does what it does elsewhere.
-	start := func() (Explorer, error) { return w.start(ctx, run, program, w.asking(run)) }
+	start := func() (Explorer, error) { return w.start(ctx, run, program, w.asks(run)) }
 	explorer, err := start()
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ type Question struct {
 // Reply answers a question. After the last reply to a question the copy knows the input.
 type Reply struct {
 	Answers []byte // those that follow the known ones, as in a file but for its header
-	More    bool   // there are others, too: the same question has them as its answer
+	More    bool   // there are others, too, for a question without an input
 	Asked   bool   // the cache did not know the input, so the peers were asked
 }
 
@@ -172,6 +172,7 @@ func (f *Follower) ask(q *Question) (asked bool, err error) {
 		if asked = asked || r.Asked; err != nil || !r.More {
 			return asked, err
 		}
+		q.Input = nil // it has its answer, which is among those that follow
 	}
 }
 

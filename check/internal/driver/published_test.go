@@ -213,6 +213,9 @@ func TestLargeReplies(t *testing.T) {
 	if asked := all.wires[0].asked; asked < 3 || asked > 6 {
 		t.Errorf("%d questions", asked)
 	}
+	if asked, news := all.shown.Asked(); asked != 1 || news != 0 {
+		t.Errorf("asked for %d inputs, of which %d were new; want 1 and none", asked, news)
+	}
 }
 
 // TestAdopted: answers of an earlier check are copied, too.
