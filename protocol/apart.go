@@ -27,7 +27,7 @@ const mostOrders = 720
 
 // newTexts are texts that are the same in all processes. There are no orders if there are too many.
 func newTexts(m *machine, t *table.Table) *apart.Texts {
-	n := &apart.Texts{Table: t, Show: m.show, Renamer: likeness{m}}
+	n := &apart.Texts{Table: t, Show: m.TypedText, Renamer: likeness{m}}
 	n.Fields = func(node int, image []byte) (string, error) {
 		fields, err := m.fieldsOf(node, image)
 		return fmt.Sprint(fields), err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tandem-mc/tandem/protocol/internal/image"
 	"github.com/tandem-mc/tandem/protocol/internal/orphan"
 	"github.com/tandem-mc/tandem/protocol/internal/show"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -151,10 +152,12 @@ func (m *machine) show(image []byte) string {
 	return show.Value(value)
 }
 
-// TypedText is that with the type, for an order that is the same in all processes.
-func (m *machine) TypedText(image []byte) string {
-	value, _ := m.images.Decode(image)
-	return fmt.Sprintf("%T %s", value, show.Value(value))
+// TypedText tells values apart, and is the same in all processes. It leaves out nothing, unlike
+// what people are shown.
+func (m *machine) TypedText(data []byte) string {
+	value, _ := m.images.Decode(data)
+	text, _ := image.AppendNamed(m.images, nil, value) // it has an image
+	return string(text)
 }
 
 // describeCall says which event a handler runs for.

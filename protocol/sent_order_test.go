@@ -181,3 +181,81 @@ func TestTimerTypes(t *testing.T) {
 		}
 	}
 }
+
+// lister sends lists, or sets timers with lists, in the order of a map. What people are shown of
+// them is the same: they differ in the last element, which is left out. It counts what comes, of
+// each list up to two.
+type lister struct {
+	Lists     map[int]lists
+	HasTimers bool
+	Got       [5]int
+}
+
+// lists have a list at the end.
+type lists struct{ Of [17]int }
+
+// newLister is one with some lists, which differ in the last element.
+func newLister(hasTimers bool) *lister {
+	l := &lister{HasTimers: hasTimers, Lists: map[int]lists{}}
+	for n := 1; n < 5; n++ {
+		l.Lists[n] = lists{[17]int{16: n}}
+	}
+	return l
+}
+
+func (l *lister) Actions() []any {
+	if l.Got[0] == 0 && l.Lists != nil {
+		return []any{"list"}
+	}
+	return nil
+}
+
+func (l *lister) Act(env *Env, _ any) {
+	l.Got[0] = 1
+	for _, list := range l.Lists {
+		if l.HasTimers {
+			env.SetTimer(list)
+		} else {
+			env.Send(1, list)
+		}
+	}
+}
+
+func (l *lister) Receive(_ *Env, _ ID, message any) {
+	of := message.(lists).Of[16]
+	l.Got[of] = min(2, l.Got[of]+1)
+}
+
+func (l *lister) Timeout(env *Env, timer any) { l.Receive(env, 0, timer) }
+
+// TestSentLists: the order of messages and timers is by all that they have, and not by what people
+// are shown of it.
+func TestSentLists(t *testing.T) {
+	got := func(_ ID, n Node) [5]int { return n.(*lister).Got }
+	once := []Property{Always("each comes once", got, func(v [][5]int) bool {
+		return max(slices.Max(v[0][:]), slices.Max(v[1][:])) < 2
+	})}
+	for _, hasTimers := range []bool{false, true} {
+		m := &Model{Nodes: []Node{newLister(hasTimers), &lister{}}, Properties: once}
+		want, err := Check(m, Options{})
+		if err != nil || want.Verdict != Holds || want.States != 1+16 {
+			t.Fatalf("timers %v: %v, error %v", hasTimers, want, err)
+		}
+		for seed := range uint64(10) {
+			for _, o := range []Options{{}, {Reduce: true}} {
+				got, err := checkTogether(m, o, 3, "hash", chance{seed: seed})
+				if err != nil || got.Verdict != Holds || !o.Reduce && got.States != want.States {
+					t.Errorf("timers %v, reduced %v, 3 parts: %v, error %v; want %v", hasTimers,
+						o.Reduce, got, err, want)
+				}
+			}
+			file := filepath.Join(t.TempDir(), fmt.Sprint(seed))
+			if r, err := Check(m, Options{Resume: file, Depth: 3}); err != nil || r.Verdict != Unknown {
+				t.Fatalf("timers %v: %v, error %v", hasTimers, r, err)
+			}
+			if got, err := Check(m, Options{Resume: file}); err != nil || got.States != want.States {
+				t.Errorf("timers %v, a search that goes on: %v, error %v; want %v", hasTimers, got, err, want)
+			}
+		}
+	}
+}

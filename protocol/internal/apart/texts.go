@@ -6,16 +6,16 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
-// Texts are Names by what people are shown of local states and messages. Images would not do: they
+// Texts are Names by texts of local states and messages. Images would not do: they
 // have numbers of types, in the order in which a process has met these. A text has names of types
 // and values of fields, and no addresses.
 //
 // Of a node with very many fields a text does not show all. So two local states may have the same
-// text, and then belong to the same part. They stay two, since nothing rests on texts but whose a
-// state is, and which of several runs is shown.
+// text, and then belong to the same part. They stay two, since nothing rests on their texts but
+// whose a state is, and which of several runs is shown. Texts of messages leave out nothing.
 type Texts struct {
 	Table *table.Table
-	// Fields shows the image of a local state, Show that of a value.
+	// Fields shows the image of a local state. Show tells values apart by their images.
 	Fields func(node int, image []byte) (string, error)
 	Show   func(image []byte) string
 	// Renamer is needed if nodes are alike. All are the orders of these.

@@ -30,6 +30,7 @@ type encoding struct {
 	// inKey says that what is encoded is a part of a map's key.
 	inKey    bool
 	renaming *Renaming // nil: names stay
+	isNamed  bool      // what has a number by its Images has a name instead
 	err      error
 	path     string // to where the error is
 }
@@ -38,7 +39,7 @@ type encoding struct {
 func (e *encoding) reset() {
 	clear(e.regions)
 	*e = encoding{images: e.images, out: e.out[:0], keys: e.keys[:0], regions: e.regions,
-		extents: e.extents[:0], renaming: e.renaming}
+		extents: e.extents[:0], renaming: e.renaming, isNamed: e.isNamed}
 }
 
 // fail notes the first error.

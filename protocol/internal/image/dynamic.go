@@ -29,7 +29,11 @@ func compileInterface(c *codec) {
 			return
 		}
 		number, dynamic := e.images.typeNumber(value.Type())
-		e.uint(uint64(number))
+		if e.isNamed {
+			e.name(nameOfType(value.Type()))
+		} else {
+			e.uint(uint64(number))
+		}
 		// The copy lies in memory of its own, to which no pointer leads.
 		place := reflect.New(value.Type())
 		place.Elem().Set(value)

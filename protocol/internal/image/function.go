@@ -75,7 +75,11 @@ func compileFunction(c *codec) {
 		if !ok {
 			if m := methodOf(e.images, codeOf(function)); m != nil {
 				e.out = append(e.out, tagMethod)
-				e.uint(uint64(m.number))
+				if e.isNamed {
+					e.name(nameOf(m.code))
+				} else {
+					e.uint(uint64(m.number))
+				}
 				m.receiver.encode(e, unsafe.Pointer(&(*methodValue)(function).receiver))
 				return
 			}
@@ -83,6 +87,12 @@ func compileFunction(c *codec) {
 		}
 		if !ok {
 			e.fail(errFunction)
+			return
+		}
+		// All that is not declared was numbered before the check began, in the order of images.
+		if code := codeOf(function); e.isNamed && isDeclared(code) {
+			e.out = append(e.out, firstFunction)
+			e.name(nameOf(code))
 			return
 		}
 		e.uint(uint64(number) + firstFunction)

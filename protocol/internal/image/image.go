@@ -102,12 +102,17 @@ func (m *Images) Append(dst []byte, value any) ([]byte, error) {
 
 // AppendRenamed appends the image of what a value becomes if names of nodes are replaced.
 func (m *Images) AppendRenamed(dst []byte, value any, renaming *Renaming) ([]byte, error) {
+	return m.append(dst, value, renaming, false)
+}
+
+// append is what the ways to make an image have in common.
+func (m *Images) append(dst []byte, value any, renaming *Renaming, isNamed bool) ([]byte, error) {
 	e, _ := m.encodings.Get().(*encoding)
 	if e == nil {
 		e = &encoding{images: m, regions: map[region]int{}}
 	}
 	defer m.encodings.Put(e)
-	e.renaming = renaming
+	e.renaming, e.isNamed = renaming, isNamed
 	e.reset()
 	encodeAny.encode(e, unsafe.Pointer(&value))
 	// What is shared in part needs a second pass, which knows all of memory.

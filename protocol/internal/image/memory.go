@@ -196,7 +196,11 @@ func (m *Images) compilePointer(c *codec) {
 		}
 		if number, ok := e.images.fixedNumber(fixed{p, c.typ}, always); ok {
 			e.out = append(e.out, tagFixed)
-			e.uint(uint64(number))
+			if e.isNamed && always {
+				e.name(nameOfFixed(reflect.NewAt(c.typ, at).Elem().Interface()))
+			} else {
+				e.uint(uint64(number))
+			}
 			return
 		}
 		// Nothing can be written there, so sharing does not show.

@@ -60,6 +60,28 @@ func SetTypeNames(m *Images, names []string, values ...any) error {
 	return nil
 }
 
+// AppendNamed appends an image in which types and functions have their names in place of numbers.
+// So it is the same in all processes, and it can be compared, but not decoded. Two values have the
+// same one if and only if they have the same image, but for types of one name in two functions, and
+// for locations of time of one name.
+func AppendNamed(m *Images, dst []byte, value any) ([]byte, error) {
+	return m.append(dst, value, nil, true)
+}
+
+// name writes a name in place of a number.
+func (e *encoding) name(s string) {
+	e.uint(uint64(len(s)))
+	e.out = append(e.out, s...)
+}
+
+// nameOfFixed is the name of a type or a location of time.
+func nameOfFixed(value any) string {
+	if t, ok := value.(reflect.Type); ok {
+		return nameOfType(t)
+	}
+	return value.(fmt.Stringer).String()
+}
+
 // nameOfType is the name of a type with its whole path.
 func nameOfType(t reflect.Type) string {
 	switch {
@@ -67,6 +89,12 @@ func nameOfType(t reflect.Type) string {
 		return t.PkgPath() + "." + t.Name()
 	case t.Name() == "" && t.Kind() == reflect.Pointer:
 		return "*" + nameOfType(t.Elem())
+	case t.Name() == "" && t.Kind() == reflect.Slice:
+		return "[]" + nameOfType(t.Elem())
+	case t.Name() == "" && t.Kind() == reflect.Array:
+		return fmt.Sprintf("[%d]%s", t.Len(), nameOfType(t.Elem()))
+	case t.Name() == "" && t.Kind() == reflect.Map:
+		return "map[" + nameOfType(t.Key()) + "]" + nameOfType(t.Elem())
 	}
 	return t.String()
 }
