@@ -268,8 +268,8 @@ func TestCopies(t *testing.T) {
 		{"b", "6", "y", "y 2"},
 	} {
 		message := append([]byte{inMessage}, c.question...)
-		err := l.nats.PublishMsg(&nats.Msg{Subject: askSubject + l.run.ID, Reply: inbox.Subject, Data: message,
-			Header: nats.Header{askerHeader: {c.asker}, numberHeader: {c.number}}})
+		err := l.nats.PublishMsg(&nats.Msg{Subject: askSubject + l.run.ID, Reply: inbox.Subject,
+			Data: message, Header: nats.Header{askerHeader: {c.asker}, numberHeader: {c.number}}})
 		if err != nil {
 			t.Fatal(err)
 		}

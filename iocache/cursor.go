@@ -73,20 +73,6 @@ func CursorAt(c *Cache, s Scope, at Position, in Input) (*Cursor, error) {
 	return x, nil
 }
 
-// HasPlace reports whether a number, which may come from elsewhere, is that of a place.
-func (c *Cache) HasPlace(n NodeID) bool {
-	return n >= 0 && int(n) < len(c.nodes) && c.nodes[n].answered
-}
-
-// IsOnTheWay reports whether a place is on the way to another one from the top of its tree, or is
-// that. The first one may come from elsewhere.
-func (c *Cache) IsOnTheWay(n, to NodeID) bool {
-	for to != n && !c.isTop(to) {
-		to = c.base(to)
-	}
-	return to == n
-}
-
 // At is where the cursor stands. The position is valid until it moves on.
 func (x *Cursor) At() Position { return x.at }
 

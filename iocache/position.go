@@ -209,6 +209,20 @@ func (c *Cache) MissingKinds(from, to Position) map[Kind]int {
 	return kinds
 }
 
+// HasPlace reports whether a number, which may come from elsewhere, is that of a place.
+func (c *Cache) HasPlace(n NodeID) bool {
+	return n >= 0 && int(n) < len(c.nodes) && c.nodes[n].answered
+}
+
+// IsOnTheWay reports whether a place is on the way to another one from the top of its tree, or is
+// that. The first one may come from elsewhere.
+func (c *Cache) IsOnTheWay(n, to NodeID) bool {
+	for to != n && !c.isTop(to) {
+		to = c.base(to)
+	}
+	return to == n
+}
+
 // in is the place of a position in a tree.
 func (c *Cache) in(v Position, tree NodeID) NodeID {
 	for _, n := range v {

@@ -128,8 +128,8 @@ type NodeEvent struct {
 	// node itself is due then.
 	Time time.Duration `json:"time,omitempty"`
 	Own  bool          `json:"own,omitempty"`
-	// Paused says, of an advance of the clock, that the node does not run then: 1 or 2 where a pause
-	// begins, and 3 where it goes on. With 2, timers fire before what has come meanwhile is there.
+	// Paused says, of an advance of the clock, that the node does not run then: 1 or 2 where a
+	// pause begins, and 3 where it goes on. After 2, timers fire before what has come is there.
 	Paused int `json:"paused,omitempty"`
 	// To is the number of the node that is to receive it; 0: nobody is.
 	To int `json:"to,omitempty"`

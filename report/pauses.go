@@ -15,11 +15,12 @@ func (r *NodesRecording) validatePauses() error {
 				paused[e.Node] = false
 			}
 		case e.Paused < begins || e.Paused > goesOn || e.Kind != "pass" || e.Own || !r.Walk:
-			return fmt.Errorf("event %d: %s pauses a node (%d): want an advance of the clock in a walk, which "+
-				"is no timer of the node, and a number from %d to %d", i+1, e.Kind, e.Paused, begins, goesOn)
+			return fmt.Errorf("event %d: %s pauses a node (%d): want an advance of the clock in a walk, "+
+				"which is no timer of the node, and a number from %d to %d",
+				i+1, e.Kind, e.Paused, begins, goesOn)
 		case e.Paused == goesOn && !paused[e.Node]:
-			return fmt.Errorf("event %d: a pause goes on (%d) that has not begun: want %d or %d first", i+1, goesOn,
-				begins, fires)
+			return fmt.Errorf("event %d: a pause goes on (%d) that has not begun: want %d or %d first",
+				i+1, goesOn, begins, fires)
 		default:
 			paused[e.Node] = true
 		}

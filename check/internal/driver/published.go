@@ -209,8 +209,8 @@ func (f *Follower) Used() []Use {
 	return slices.Collect(maps.Keys(f.addresses))
 }
 
-// Refuses says what is wrong with what was found elsewhere: a place at which an execution ended that
-// is not there, or an address that is none.
+// Refuses says what is wrong with what was found elsewhere: a place at which an execution ended
+// that is not there, or an address that is none.
 func (p *Published) Refuses(ends []iocache.NodeID, used []Use) error {
 	p.d.mu.Lock()
 	defer p.d.mu.Unlock()

@@ -75,8 +75,8 @@ var patches = []patch{
 			"lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = *(*uintptr)(unsafe.Pointer(lrPtr))",
 			"lrPtr = frame.fp - goarch.PtrSize\n\t\t\t\tframe.lr = tandemTrueReturn(gp, lrPtr, "+
 				"*(*uintptr)(unsafe.Pointer(lrPtr)))")
-		// Where an argument that is not used any more was kept there is anything. It would be printed
-		// with a question mark, and would differ from one run of an execution to the next.
+		// Of an argument that is not used any more, anything may be there. It would be printed with
+		// a question mark, and differ from one run of an execution to the next.
 		e.swap("printArgs", "print(hex(x))\n\t\tif !isLive(off, slotIdx) {\n\t\t\tprint(\"?\")\n\t\t}",
 			"if isLive(off, slotIdx) { print(hex(x)) } else if tandem.serving { print(\"_\") } else { "+
 				"print(hex(x), \"?\") }")

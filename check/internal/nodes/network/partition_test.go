@@ -100,12 +100,12 @@ func TestMostHolds(t *testing.T) {
 		tick := skeleton.Event{Label: Event{Kind: model.Pass}, To: skeleton.Nobody, Tick: 1}
 		script, other := []skeleton.Event{InOrder(tick, 0, 1)}, []skeleton.Event(nil)
 		for i := range c.closes {
-			// The other node has closed the connection, and gets a letter when the network is parted.
+			// The other node has closed it. It gets a letter when the network is parted.
 			d := Event{Kind: model.Send, Conn: string(rune('a' + i))}
 			net.Data[d] = []byte("x")
 			script = append(script, InOrder(skeleton.Event{Label: d, To: 1}, 0, len(script)+1))
-			other = append(other, InOrder(skeleton.Event{Label: Event{Kind: model.Close, Conn: d.Conn}, To: 0},
-				1, len(other)+1))
+			closed := Event{Kind: model.Close, Conn: d.Conn}
+			other = append(other, InOrder(skeleton.Event{Label: closed, To: 0}, 1, len(other)+1))
 		}
 		g := skeleton.Global{{Events: script}, {Events: other}}
 		item := &skeleton.Item{Local: g[0], Arrivals: g.Arrivals(0)}
