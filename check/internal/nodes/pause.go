@@ -52,6 +52,7 @@ func (m *member) pause(most time.Duration, a *model.Answer) bool {
 	if m.began == network.Runs {
 		return false
 	}
+	m.walk.resumed = m.walk.ticks
 	m.Resumes(since, most, m.began == network.Fires, a)
 	return true
 }

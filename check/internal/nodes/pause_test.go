@@ -1,11 +1,14 @@
 package nodes
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
+	"github.com/tandem-mc/tandem/check/internal/nodes/network"
 	"github.com/tandem-mc/tandem/check/internal/nodes/pick"
+	"github.com/tandem-mc/tandem/check/internal/nodes/properties"
 )
 
 // TestPausesAgainstTwin: random nodes of which each may be paused come only to what they come to in
@@ -20,6 +23,22 @@ func TestPausesAgainstTwin(t *testing.T) {
 	t.Run("parted and paused", func(t *testing.T) {
 		compareWalks(t, partedState{givesUp: true, nodes: may}, Config{Crash: pauses, Partitions: both()})
 	})
+}
+
+// TestNoPartitionAfterPause: no partition begins at the time at which a node that was paused has gone
+// on, but at the next one.
+func TestNoPartitionAfterPause(t *testing.T) {
+	net := &network.Nodes{}
+	w := newWalk(net, &properties.Wanted{}, rand.New(rand.NewPCG(1, 1)))
+	w.cuts = []*pick.Cut{{Length: 1}}
+	w.ticks, w.resumed = 3, 3
+	if w.next(nil); w.cut != nil {
+		t.Errorf("the network is parted at %d", w.cut.From)
+	}
+	w.ticks++
+	if w.next(nil); w.cut == nil || w.cut.From != 4 {
+		t.Errorf("the partition is %+v, want one from 4 on", w.cut)
+	}
 }
 
 // TestPauseIsLate: a client writes after 1 ms, and the server waits for 2 ms. So it only waits in

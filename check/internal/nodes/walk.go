@@ -41,6 +41,10 @@ type walk struct {
 	cuts   []*pick.Cut
 	cut    *network.Partition
 	parted time.Duration
+	// resumed is when a node that was paused has gone on last: after so many advances of the clock;
+	// -1: none has. No partition begins then: what an earlier one held comes to that node at this
+	// time, and whoever runs the walk again could not tell whether the new one holds it, too.
+	resumed int
 	slow   *slow.Spells
 	air    *datagram.Air
 	// rests: nobody can go on any more, so each node is told to end. over is why the walk ends
@@ -83,7 +87,8 @@ type member struct {
 // newWalk is a walk of the nodes, which has to have some properties.
 func newWalk(net *network.Nodes, wanted *properties.Wanted, random *rand.Rand) *walk {
 	said := wanted.Said()
-	w := &walk{net: net, random: random, slow: slow.New(nil), stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
+	w := &walk{net: net, random: random, slow: slow.New(nil), resumed: -1,
+		stays: []float64{0, 0.5, 0.9}[random.IntN(3)]}
 	air := &datagram.Air{Net: net, Weather: datagram.NewWeather(nil)}
 	air.IsUp = func(node int) bool { return !w.members[node].gone && !w.members[node].down }
 	air.IsParted = func(from, to int) bool { return net.Parting(from, to, w.ticks) != nil }
@@ -131,7 +136,8 @@ func (w *walk) pass(m *member) {
 
 // next chooses who goes on; nil: all are gone. If nobody can, the clock advances, or the walk ends.
 func (w *walk) next(now *member) *member {
-	if len(w.cuts) > 0 && w.events >= w.cuts[0].Events && (w.cut == nil || w.ticks > w.cut.Until) {
+	if len(w.cuts) > 0 && w.events >= w.cuts[0].Events && (w.cut == nil || w.ticks > w.cut.Until) &&
+		w.ticks > w.resumed {
 		w.part(w.cuts[0])
 	}
 	w.slow.Begin(w.events, w.ticks, w.random, w.open)
