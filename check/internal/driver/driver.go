@@ -248,6 +248,9 @@ func (d *Driver) Close() error {
 	for _, g := range d.groups {
 		errs = append(errs, g.close())
 	}
+	if d.journal != nil {
+		errs = append(errs, d.journal.close())
+	}
 	return errors.Join(errs...)
 }
 

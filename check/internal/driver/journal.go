@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -25,6 +27,16 @@ func (j *journal) add(e iocache.Entry) error {
 		j.ends = append(j.ends, j.file.end)
 	}
 	return j.err
+}
+
+// close frees the file. Who asks afterwards is told that there are no answers any more.
+func (j *journal) close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = cmp.Or(j.err, errors.New("the check has ended"))
+	file := j.file
+	j.file = spillFile{}
+	return file.Close()
 }
 
 // takeOver adds answers that were recorded earlier.

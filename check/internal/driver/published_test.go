@@ -293,6 +293,23 @@ func TestWrongQuestions(t *testing.T) {
 	}
 }
 
+// TestClosed: who asks a driver that has ended is told so.
+func TestClosed(t *testing.T) {
+	c := Config{}
+	c.Spec.Peers = []peers.Peer{{Name: "server", Listen: serverAt}}
+	all := newCrowd(t, c, 1, nil)
+	run(t, all.sessions[0], []model.Input{{Kind: model.Connect, Addr: serverAt}})
+	if _, err := all.shown.Answer(&Question{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := all.shown.d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := all.shown.Answer(&Question{}); err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("it answers, error %v", err)
+	}
+}
+
 // TestWrongFindings: what was found elsewhere is not taken over if it is about places that are not
 // there, or addresses that are none.
 func TestWrongFindings(t *testing.T) {

@@ -36,6 +36,14 @@ func (s *spillFile) Append(data []byte) (int64, error) {
 	return s.end - int64(len(data)), nil
 }
 
+// Close frees the file, which is not used any more.
+func (s *spillFile) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
 // ReadAt implements iocache.Store. Offsets are those that Append has returned.
 func (s *spillFile) ReadAt(data []byte, offset int64) (int, error) {
 	return s.file.ReadAt(data, offset)
