@@ -256,9 +256,6 @@ func TestDistributedPeers(t *testing.T) {
 		t.Run(test.pkg, func(t *testing.T) {
 			o := test.options(t)
 			o.Scope, o.Leaks, o.SelfCheck, o.Workers, o.Violations = test.scope, true, 10, 1, 5
-			if test.pkg == scpTo.pkg {
-				o.SelfCheck = 0 // the stack that a panic prints has what was there before
-			}
 			newSearch := func() *explore.Search { return maxExecutions(dporSearch(), cases(2000, 300)) }
 			o.Search = newSearch()
 			alone := check(t, o)
@@ -271,8 +268,9 @@ func TestDistributedPeers(t *testing.T) {
 				if test.some && r.Counts.Ahead == 0 {
 					t.Errorf("%d workers have explored nothing", workers)
 				}
-				// Whoever asks, the peers are asked once for each answer, also in vain.
-				if r.Counts.InVain == 0 && r.Counts.Misses != alone.Counts.Misses {
+				// Whoever asks, the peers are asked once for each answer. What is in vain may need more.
+				if r.Counts.Misses < alone.Counts.Misses ||
+					r.Counts.InVain == 0 && r.Counts.Misses != alone.Counts.Misses {
 					t.Errorf("the peers have answered %d inputs; alone %d", r.Counts.Misses,
 						alone.Counts.Misses)
 				}
