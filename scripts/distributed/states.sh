@@ -39,7 +39,9 @@ peaks() {
 
 # What is built is in the cache of the compiler then.
 go build -o "$dir/program" ./examples/protocols/together
-(for n in 1 2; do "$dir/program" ${REDUCE:+-reduce} "$model" >"$dir/alone$n" 2>/dev/null & done; wait; times >"$dir/alone.times")
+(for n in 1 2; do
+	"$dir/program" ${REDUCE:+-reduce} "$model" >"$dir/alone$n" 2>/dev/null &
+done; wait; times >"$dir/alone.times")
 alone=$(seconds "$dir/alone.times" | awk '{ printf "%.1f", $1 / 2 }')
 cat "$dir/alone1"
 echo "alone: $alone processor seconds"
