@@ -59,7 +59,9 @@ func (d *desk) take(m *nats.Msg) {
 		return
 	}
 	if number > last.number {
-		question, err := d.unpack(context.Background(), m.Data)
+		reading, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		question, err := d.unpack(reading, m.Data)
 		if err != nil {
 			return // it comes again
 		}
