@@ -24,14 +24,14 @@ const laneWidth = 24
 func WriteNodes(w io.Writer, run report.Run, violations []report.Violation,
 	options report.Options) error {
 	p := printer.New(options)
-	headline := strings.ToUpper(string(run.Verdict)) + ": " + words.Printable(run.Reason)
+	verdict, headline := run.Verdict, words.Printable(run.Reason)
 	if len(violations) > 0 {
-		headline = strings.ToUpper(string(report.Violated)) + ": " + ofNode(violations[0])
+		verdict, headline = report.Violated, ofNode(violations[0])
 	}
 	if n := len(violations) - 1; n > 0 {
 		headline += ", and " + textutil.CountOf(n, "other")
 	}
-	p.Line(printer.OfVerdict[run.Verdict], words.Fit(headline, printer.Width))
+	printReason(p, verdict, headline)
 	p.Print("  " + words.Printable(run.Together()))
 	for _, line := range run.Details {
 		p.Print("  " + words.Printable(line))

@@ -37,6 +37,9 @@ const (
 	maxIndents   = 5 // goroutines beyond share the last indentation
 )
 
+// maxReason bounds the reason of a verdict, in characters.
+const maxReason = 1000
+
 // Write writes a counterexample: the failure and where it happened, what led to it, the schedule,
 // indented by goroutine, with the network messages decoded and what was printed, the command that
 // replays it, and the summary. The error is the writer's.
@@ -140,8 +143,7 @@ func printReplay(p *printer.Printer, c *report.Counterexample) {
 // printVerdict prints the headline: the verdict, its reason, and what was checked. What cut
 // executions off is said only where it matters: a violation that was found is none the less one.
 func printVerdict(p *printer.Printer, run report.Run) {
-	p.Line(printer.OfVerdict[run.Verdict], words.Fit(
-		strings.ToUpper(string(run.Verdict))+": "+words.Printable(run.Reason), printer.Width))
+	printReason(p, run.Verdict, words.Printable(run.Reason))
 	p.Print("  " + words.Printable(run.Program()))
 	for _, line := range run.Details[:min(len(run.Details), printer.MaxListed)] {
 		p.Print("  " + words.Printable(line))
@@ -153,6 +155,20 @@ func printVerdict(p *printer.Printer, run report.Run) {
 		for line := range strings.Lines(run.CutOff) {
 			p.Print("  cut off by " + words.Printable(strings.TrimSuffix(line, "\n")))
 		}
+	}
+}
+
+// printReason prints a verdict and its reason. That of a violation is cut off, since the whole
+// failure is below it. Any other is nowhere else, so it goes on in further lines.
+func printReason(p *printer.Printer, v report.Verdict, reason string) {
+	verdict := strings.ToUpper(string(v)) + ": "
+	if v == report.Violated {
+		p.Line(printer.OfVerdict[v], words.Fit(verdict+reason, printer.Width))
+		return
+	}
+	for _, line := range words.Wrap(words.Fit(reason, maxReason), printer.Width-len(verdict)) {
+		p.Line(printer.OfVerdict[v], verdict+line)
+		verdict = strings.Repeat(" ", len(verdict))
 	}
 }
 

@@ -50,8 +50,12 @@ func TestGoldenSummary(t *testing.T) {
 	run := reporttest.SSHSession().Run
 	run.Verdict, run.Reason = report.Unknown, "the bound of 12 executions was reached"
 	run.Assumptions.Other = []string{"no network faults"}
+	long := run
+	long.Reason = "the limit of 30 executions of nodes was reached; executions were cut off: no timer " +
+		"was due while the network was parted, until connects are given up"
 	for file, run := range map[string]report.Run{
 		"summary_unknown.txt": run,
+		"summary_long.txt":    long,
 		"summary_holds.txt": {Package: "./examples/httpget", Verdict: report.Holds,
 			Reason: "all schedules were covered", Counts: report.Counts{Executions: 1}},
 	} {

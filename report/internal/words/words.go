@@ -22,6 +22,24 @@ func Fit(text string, n int) string {
 	return string([]rune(text)[:n-3]) + "..."
 }
 
+// Wrap breaks text at blanks into lines of at most n columns, as Fit counts them. A word that is
+// longer has a line of its own. Text without words is one empty line.
+func Wrap(text string, n int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) <= n:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
+
 // Pad fills text up to n columns, or cuts it. The result always has n columns.
 func Pad(text string, n int) string {
 	text = Fit(text, n)

@@ -91,6 +91,30 @@ func TestWidths(t *testing.T) {
 	})
 }
 
+// TestWrap: the lines have all words in their order, and none is too long or could take the first
+// word of the next one.
+func TestWrap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text, n := Printable(anyText(t)), rapid.IntRange(1, 50).Draw(t, "columns")
+		lines := Wrap(text, n)
+		if got, want := strings.Join(lines, " "), strings.Join(strings.Fields(text), " "); got != want {
+			t.Fatalf("%q has the words of %q", got, want)
+		}
+		for i, line := range lines {
+			if strings.Contains(line, " ") && utf8.RuneCountInString(line) > n {
+				t.Fatalf("%q has more than %d columns", line, n)
+			}
+			if i == 0 {
+				continue
+			}
+			word, _, _ := strings.Cut(line, " ")
+			if utf8.RuneCountInString(lines[i-1])+1+utf8.RuneCountInString(word) <= n {
+				t.Fatalf("%q has room for %q in %d columns", lines[i-1], word, n)
+			}
+		}
+	})
+}
+
 // TestQuoteArg: a shell takes each argument for one word, and the right one.
 func TestQuoteArg(t *testing.T) {
 	args := []string{"", "a", "a b", "it's", `"`, "$HOME", "`id`", "*", "a;b", "\n", "#x", "~", `\`, "!x",
