@@ -268,7 +268,8 @@ func TestDistributedPeers(t *testing.T) {
 				if test.some && r.Counts.Ahead == 0 {
 					t.Errorf("%d workers have explored nothing", workers)
 				}
-				// Whoever asks, the peers are asked once for each answer. What is in vain may need more.
+				// Whoever asks, the peers are asked once for each answer. What is in vain may need
+				// more.
 				if r.Counts.Misses < alone.Counts.Misses ||
 					r.Counts.InVain == 0 && r.Counts.Misses != alone.Counts.Misses {
 					t.Errorf("the peers have answered %d inputs; alone %d", r.Counts.Misses,

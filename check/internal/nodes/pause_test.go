@@ -25,8 +25,8 @@ func TestPausesAgainstTwin(t *testing.T) {
 	})
 }
 
-// TestNoPartitionAfterPause: no partition begins at the time at which a node that was paused has gone
-// on, but at the next one.
+// TestNoPartitionAfterPause: no partition begins at the time at which a node that was paused has
+// gone on, but at the next one.
 func TestNoPartitionAfterPause(t *testing.T) {
 	net := &network.Nodes{}
 	w := newWalk(net, &properties.Wanted{}, rand.New(rand.NewPCG(1, 1)))

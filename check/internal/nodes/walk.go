@@ -45,8 +45,8 @@ type walk struct {
 	// -1: none has. No partition begins then: what an earlier one held comes to that node at this
 	// time, and whoever runs the walk again could not tell whether the new one holds it, too.
 	resumed int
-	slow   *slow.Spells
-	air    *datagram.Air
+	slow    *slow.Spells
+	air     *datagram.Air
 	// rests: nobody can go on any more, so each node is told to end. over is why the walk ends
 	// before that; empty: it does not.
 	rests bool

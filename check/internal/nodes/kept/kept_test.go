@@ -16,7 +16,8 @@ func TestNext(t *testing.T) {
 	for _, c := range []struct{ advances, most, links int }{{0, 2, 2}, {1, 1, 1}, {3, 1, 2}, {5, 2, 1},
 		{4, 2, 2}, {7, 3, 1}, {6, 3, 2}} {
 		for seed := range uint64(8) {
-			// In the first round it is always the same. A heal later or earlier may make a difference.
+			// In the first round it is always the same. After that, a heal later or earlier may
+			// make a difference.
 			advances := func(p *network.Partition) int {
 				if seed == 0 || p == nil {
 					return c.advances
