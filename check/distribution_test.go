@@ -119,7 +119,7 @@ func distributed(t *testing.T, o Options, workers int, during func(w *team, part
 	return check(t, o)
 }
 
-// TestDistributed: with 1, 2 and 4 workers in other processes a check says what it says without.
+// TestDistributed: with workers in other processes a check says what it says without.
 func TestDistributed(t *testing.T) {
 	classics := buildExample(t, "classics")
 	for name, o := range map[string]Options{
@@ -134,7 +134,7 @@ func TestDistributed(t *testing.T) {
 				o.Leaks, o.SelfCheck, o.Depth, o.Workers = true, 10, 1000, 1
 				o.Search = maxExecutions(newSearch(), 2500)
 				want := says(t, check(t, o))
-				for _, workers := range []int{1, 2, 4} {
+				for _, workers := range []int{2, 1, 4}[:cases(3, 1)] {
 					o.Search = maxExecutions(newSearch(), 2500)
 					r := distributed(t, o, workers, nil)
 					if diff := cmp.Diff(want, says(t, r)); diff != "" {

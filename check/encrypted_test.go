@@ -30,7 +30,7 @@ import (
 // under random schedules, and each schedule twenty times more: all events and every byte that is
 // sent must be the same.
 func TestEncryptedReplays(t *testing.T) {
-	const schedules, repetitions = 4, 20
+	schedules, repetitions := cases(4, 2), cases(20, 8)
 	p, err := buildProgram("testdata/encrypted", filepath.Join(tree, "encrypted"))
 	if err != nil {
 		t.Fatal(err)

@@ -91,7 +91,7 @@ func TestNamedStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	compared, spared, endless, ended := 0, 0, 0, 0
-	for number := range uint64(90) {
+	for number := range uint64(cases(90, 45)) {
 		rounds := int(number % 3)
 		text := drawNamed(number, rounds)
 		reduced, ok := exploredNamed(t, p, text, withStates(dporSearch()), 600)
@@ -122,7 +122,7 @@ func TestNamedStates(t *testing.T) {
 	}
 	t.Logf("%d programs, %d of them endless; %d executions ended at known states; %d are spared", compared,
 		endless, ended, spared)
-	if compared < 20 || endless < 5 || ended < 100 || spared < 100 {
+	if compared < cases(20, 10) || endless < 3 || ended < 50 || spared < 50 {
 		t.Error("too little was compared")
 	}
 }

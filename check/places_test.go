@@ -24,7 +24,7 @@ func TestPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := uint64(3)
+	programs := uint64(cases(3, 1))
 	if os.Getenv("PROGRAMS") != "" {
 		programs = 40
 	}

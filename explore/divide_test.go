@@ -207,7 +207,7 @@ func TestDivide(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var joined, refused, gone, finished, resumed, far, oddJoined, oddRefused int
 			if name != "dfs" { // which takes many executions
-				many(t, 1000)
+				many(t, 400)
 			}
 			rapid.Check(t, func(t *rapid.T) {
 				everything := everything

@@ -144,7 +144,7 @@ func TestEarlyTimersOfASchedule(t *testing.T) {
 		w := start(t, sut.Snapshot, scenario)
 		for early := range 3 {
 			other := startIn(t, sut.Snapshot, sut.Environment{EarlyTimers: early}, scenario)
-			for seed := range uint64(20) {
+			for seed := range uint64(8) {
 				s := sut.Schedule{Seed: seed, WantEnabled: seed%2 == 0, Steps: 300,
 					Random: sut.Random{PartialOrder: seed%3 == 0}}
 				for at := range 8 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var groupSystems = flag.Int("group-systems", 60, "how many random systems with groups are explored")
+var groupSystems = flag.Int("group-systems", 25, "how many random systems with groups are explored")
 
 // TestRandomGroups: with components in groups, the same outcomes are found as by exploring all
 // components together, and skeletons stand for exactly as many executions.

@@ -393,7 +393,7 @@ func compareAir(t *testing.T, from airState, config Config) {
 	t.Helper()
 	config.Executions = 300
 	kinds := walkTwins(t, airTwins(t, 2, from, config))
-	if *systems >= 25 && (kinds['f'] == 0 || kinds['t'] == 0 || kinds['x'] == 0) {
+	if *systems >= enough && (kinds['f'] == 0 || kinds['t'] == 0 || kinds['x'] == 0) {
 		t.Errorf("nodes come to no more than %v", kinds)
 	}
 }

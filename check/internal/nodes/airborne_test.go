@@ -43,7 +43,7 @@ func TestDatagramsExploredAgainstTwin(t *testing.T) {
 				runs += w.explored(t, 2)
 			}
 			t.Logf("%d executions; %v", runs, kinds)
-			if *systems >= 25 && (kinds['f'] == 0 || kinds['t'] == 0 ||
+			if *systems >= enough && (kinds['f'] == 0 || kinds['t'] == 0 ||
 				kinds['x']+kinds['y']+kinds['z'] == 0) {
 				t.Errorf("nodes come to no more than %v", kinds)
 			}
@@ -161,6 +161,9 @@ func TestMissedWhileDown(t *testing.T) {
 		{"b wax s10 way s11", late,
 			Config{Datagrams: []string{"reordered"}, Often: given.Often{DatagramLimit: 1}}, false},
 	} {
+		if c.DatagramLimit > 0 && *systems < enough {
+			continue // it takes a quarter of a minute
+		}
 		scripts := []string{"b r5 r7 z", c.sender, "s1"}
 		c.Crash = given.Crash{Crashes: []int{0}, CrashLimit: 1, Down: 2}
 		of := func(check string) Config {

@@ -492,7 +492,7 @@ func TestCrashesAgainstTwin(t *testing.T) {
 	}
 	t.Log(kinds, runs)
 	for _, kind := range "eftv" {
-		if *systems >= 25 && kinds[kind] == 0 {
+		if *systems >= enough && kinds[kind] == 0 {
 			t.Errorf("no node comes to %c", kind)
 		}
 	}

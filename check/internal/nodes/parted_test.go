@@ -412,7 +412,7 @@ func TestPartitionsAgainstTwin(t *testing.T) {
 	}
 	t.Log(kinds)
 	for _, kind := range "abtex" {
-		if *systems >= 25 && kinds[kind] == 0 {
+		if *systems >= enough && kinds[kind] == 0 {
 			t.Errorf("no node comes to %c", kind)
 		}
 	}

@@ -18,10 +18,10 @@ func TestPausesAgainstTwin(t *testing.T) {
 	may := [2]partedNode{{pauses: 1}, {pauses: 1}}
 	pauses := given.Crash{Pauses: []int{0, 1}, PauseLimit: 1}
 	t.Run("paused", func(t *testing.T) {
-		compareWalks(t, partedState{parted: 2, nodes: may}, Config{Crash: pauses})
+		compareWalks(t, 1, partedState{parted: 2, nodes: may}, Config{Crash: pauses})
 	})
 	t.Run("parted and paused", func(t *testing.T) {
-		compareWalks(t, partedState{givesUp: true, nodes: may}, Config{Crash: pauses, Partitions: both()})
+		compareWalks(t, 3, partedState{givesUp: true, nodes: may}, Config{Crash: pauses, Partitions: both()})
 	})
 }
 
