@@ -31,6 +31,35 @@ func TestGroupsWaitTogether(t *testing.T) {
 // TestRandomPairs: the same of pairs that have more to do with each other than with the rest.
 func TestRandomPairs(t *testing.T) { testGroups(t, *groupSystems, false, generatePairs) }
 
+// TestGroupsWithFaults: the same of systems in which the network does something to messages, at
+// most once or twice in an execution. It counts wherever that is, so it is seen from outside.
+func TestGroupsWithFaults(t *testing.T) {
+	show := func(g Groups) Groups {
+		shown := g.Shown
+		g.Shown = func(e *Event) bool { return isLate(e) || shown != nil && shown(e) }
+		return g
+	}
+	testGroups(t, *groupSystems/6, true, func(r *rand.Rand) (*system, Groups) {
+		s := generateFaulty(3+r.IntN(2), r, r.IntN(2) == 0, 1+r.IntN(2))
+		return s, show(grouped(r, len(s.machines)))
+	})
+	// Each pair may have its message be late, and not both of them.
+	testGroups(t, *groupSystems/20, false, func(r *rand.Rand) (*system, Groups) {
+		s, g := generatePairs(r)
+		s.faults = 1 + r.IntN(2)
+		for _, m := range s.machines {
+			for _, thread := range m {
+				for i := range thread {
+					if thread[i].kind == send && r.IntN(2) == 0 {
+						thread[i].kind = sendLate
+					}
+				}
+			}
+		}
+		return s, show(g)
+	})
+}
+
 // generatePairs makes a random system like that of pairs. What a pair tells the next one, and when,
 // may depend on what it has done inside.
 func generatePairs(r *rand.Rand) (s *system, g Groups) {

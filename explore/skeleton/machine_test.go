@@ -30,6 +30,7 @@ const (
 	arm                        // sets the timer of the thread
 	wait                       // waits until that is due
 	receiveUntil               // receives what was sent on a stream, or gives up once that is due
+	sendLate                   // as send; the network may have it be late
 )
 
 type op struct {
@@ -42,6 +43,8 @@ type op struct {
 type machine [][]op
 
 const anyPlace = "any" // what the streams to a common place begin with
+
+const late = "late" // what the label of something ends with that is late
 
 // counts count by threads and streams; so they say of each operation what was before it.
 type counts map[string]int
@@ -109,7 +112,7 @@ func (l *local) next(streams []string, available offer) (list []*local) {
 			continue
 		}
 		switch o := l.m[t][l.pc[t]]; o.kind {
-		case choose:
+		case choose, sendLate:
 			list = append(list, l.step(t, 0, nil), l.step(t, 1, nil))
 		case receive:
 			if e := available(o.stream, l.taken[o.stream]+1); e != nil {
@@ -165,9 +168,9 @@ func (l *local) step(t, alternative int, got *Event) *local {
 		l.vars[o.n] = (l.reg[t] + t + 1) % 4
 	case choose:
 		l.reg[t] = (l.reg[t]*2 + alternative) % 8
-	case send:
+	case send, sendLate:
 		e := Event{Name: Name{l.component, o.stream, c[o.stream] + 1}, To: o.n,
-			Label: text(fmt.Sprint(l.reg[t] % 2)), Past: l.past(c)}
+			Label: text(fmt.Sprint(l.reg[t]%2) + strings.Repeat(late, alternative)), Past: l.past(c)}
 		l.events = append(l.events, e)
 		c[o.stream]++
 	case receive, receiveAny:
@@ -180,7 +183,7 @@ func (l *local) step(t, alternative int, got *Event) *local {
 		c[stream]++
 		l.streams[stream] = c
 		l.taken[got.Stream]++
-		l.reg[t] = (l.reg[t]*2 + int(got.Label.Key()[0]-'0') + 3*got.Component) % 8
+		l.reg[t] = (l.reg[t]*2 + int(got.Label.Key()[0]-'0') + 3*got.Component + len(got.Label.Key()) - 1) % 8
 	case arm:
 		l.due[t] = l.now + o.n
 	case skip:
@@ -291,6 +294,23 @@ type system struct {
 	machines []machine
 	streams  []string
 	timed    bool // has timers
+	faults   int  // how much is late in an execution at most
+}
+
+// isLate says whether an event sends something that is late.
+func isLate(e *Event) bool { return !e.receives() && strings.HasSuffix(e.Label.Key(), late) }
+
+// isPossible says whether no more is late than may be, in all components together.
+func (s *system) isPossible(all []*local) bool {
+	n := 0
+	for _, l := range all {
+		for i := range l.events {
+			if isLate(&l.events[i]) {
+				n++
+			}
+		}
+	}
+	return n <= s.faults
 }
 
 func (s *system) start() (all []*local) {
@@ -342,8 +362,9 @@ func (s *system) explore(most int, ended func([]*local)) bool {
 			for _, n := range l.next(s.streams, sent(all)) {
 				end = false
 				next := slices.Clone(all)
-				next[c] = n
-				stack = append(stack, next)
+				if next[c] = n; s.isPossible(next) {
+					stack = append(stack, next)
+				}
 			}
 		}
 		if end {
@@ -386,7 +407,9 @@ func (s *system) complete(prefix Global, r *rand.Rand) Global {
 					continue
 				}
 				next := slices.Clone(all)
-				next[c] = n
+				if next[c] = n; !s.isPossible(next) {
+					continue
+				}
 				if g := search(next); g != nil {
 					return g
 				}
@@ -637,7 +660,11 @@ func (s *system) finishWithin(d *System, r *rand.Rand, most int) *System {
 		item := work[r.IntN(len(work))]
 		for range 1 + r.IntN(2) {
 			if item.Component == Completion {
-				d.Completed(item.Key, s.complete(item.Prefix, r))
+				if g := s.complete(item.Prefix, r); g != nil {
+					d.Completed(item.Key, g)
+				} else {
+					d.Impossible(item.Key)
+				}
 			} else if e, found := d.Alike(item); found {
 				d.Explored(item.Key, e)
 			} else if r.IntN(2) == 0 {
@@ -655,7 +682,12 @@ func generate(r *rand.Rand, timed bool) *system { return generateOf(2+r.IntN(2),
 
 // generateOf makes a random system of so many components.
 func generateOf(components int, r *rand.Rand, timed bool) *system {
-	s := &system{timed: timed}
+	return generateFaulty(components, r, timed, 0)
+}
+
+// generateFaulty makes a random system in which so much is late at most.
+func generateFaulty(components int, r *rand.Rand, timed bool, faults int) *system {
+	s := &system{timed: timed, faults: faults}
 	// What is sent on a stream may be received at the other side, or never.
 	to := map[int][]string{}
 	sends := map[string]int{}
@@ -697,10 +729,13 @@ func generateThread(r *rand.Rand, s *system, c, t, to int, in []string) (ops []o
 	if s.timed {
 		often = append(often, wait, receiveUntil, receiveUntil)
 	}
+	if s.faults > 0 {
+		often = append(often, sendLate, sendLate, sendLate)
+	}
 	for range 2 + r.IntN(4) {
 		o := op{kind: often[r.IntN(len(often))], n: r.IntN(2)}
 		switch o.kind {
-		case send:
+		case send, sendLate:
 			o.n, o.stream = to, stream
 		case receive:
 			if len(in) == 0 {
