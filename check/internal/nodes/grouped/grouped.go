@@ -40,10 +40,15 @@ func System(components int, names []string) *skeleton.System {
 // close of its socket. Nothing in a skeleton says that. It is only known that a prefix in which one
 // of them also comes later has no execution. That may be because of several of them, in several
 // groups. So they all have to be there to be seen.
+//
+// How often something happens in an execution at most is counted over all nodes: what is late, and
+// datagrams that suffer. So that two insides that may be put together are within that, too, all of
+// it is seen. Faults that each node has so many of need not be: who crashes, or loses a connection,
+// takes no notice of what others do inside.
 func isShown(e *skeleton.Event) bool {
 	d := network.Did(e)
 	got, _ := e.Got.(network.Event)
-	return network.IsDoor(e) || network.IsDatagram(e) || isDatagram(got) || d.Unaccepted ||
+	return network.IsDoor(e) || network.IsDatagram(e) || isDatagram(got) || d.Unaccepted || d.Late > 0 ||
 		d.Kind == model.Connect || d.Kind == model.Accept
 }
 

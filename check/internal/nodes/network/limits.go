@@ -97,7 +97,11 @@ func Count(system *skeleton.System, net *Nodes, counts skeleton.Counts, traces [
 		if of.Inner {
 			continue // it is counted with that which looks the same from outside of groups
 		}
-		traces = append(traces, of.Each[:min(len(of.Each), net.Programs())])
+		each := of.Each
+		if net.Beside != nil { // the peers come last, and are in no group
+			each = each[:len(each)-1]
+		}
+		traces = append(traces, each)
 		counts.Skeletons, counts.GlobalTraces = counts.Skeletons+1, counts.GlobalTraces+of.Traces()
 	}
 	counts.Branches += system.Counts().Branches

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -44,7 +45,7 @@ func follow(steps []string) {
 		var err error
 		goesOn := true
 		switch what {
-		case "listen", "everywhere", "unlisten", "accept", "dial", "write", "read", "close", "within":
+		case "listen", "everywhere", "unlisten", "accept", "dial", "write", "both", "read", "close", "within":
 			err = s.do(what, with)
 		case "sleep":
 			time.Sleep(seconds(with))
@@ -82,6 +83,8 @@ func (s *sockets) do(what, with string) (err error) {
 		s.conn, err = net.Dial("tcp", at(with))
 	case "write":
 		_, err = s.conn.Write([]byte(with))
+	case "both": // letters, in any order
+		s.both(with)
 	case "read":
 		size, _ := strconv.Atoi(with)
 		s.n, err = s.conn.Read(make([]byte, size))
@@ -91,6 +94,15 @@ func (s *sockets) do(what, with string) (err error) {
 		err = s.conn.SetReadDeadline(time.Now().Add(seconds(with)))
 	}
 	return err
+}
+
+// both writes each of some letters from a goroutine of its own.
+func (s *sockets) both(letters string) {
+	var all sync.WaitGroup
+	for _, letter := range letters {
+		all.Go(func() { s.conn.Write([]byte(string(letter))) })
+	}
+	all.Wait()
 }
 
 // at is an address, of loopback where it is only a port.
