@@ -443,5 +443,5 @@ func NodesRefuse(c Config) error {
 			return fmt.Errorf("%s cannot be used together with nodes: leave one of them out", part.key)
 		}
 	}
-	return errors.Join(besideRefused(c.Group), groupsRefused(c))
+	return besideRefused(c.Group)
 }

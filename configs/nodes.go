@@ -70,28 +70,6 @@ func groupProblem(nodes []Node, n Node) string {
 	return ""
 }
 
-// groupsRefused is the error of what cannot be used together with groups of nodes yet. What it does
-// to one group is limited by what it does to the others, or is not known to be inside of one.
-func groupsRefused(c Config) error {
-	if !slices.ContainsFunc(c.Nodes, func(n Node) bool { return n.Group != "" }) {
-		return nil
-	}
-	for _, part := range []struct {
-		key   string
-		given bool
-	}{
-		// Nodes that crash have disks, and those whose network fails have all events in one order.
-		{"faults", c.World.Faults+len(c.Partitions)+len(c.Crashes)+len(c.Pauses)+c.Slow > 0},
-		{"peers", c.Group != nil},
-	} {
-		if part.given {
-			return fmt.Errorf("%s cannot be used together with the group of a node yet: leave one of them "+
-				"out", part.key)
-		}
-	}
-	return nil
-}
-
 // maxListen bounds how many addresses a node can have.
 const maxListen = 16
 
