@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tandem-mc/tandem/peers"
 )
 
 // TestFaultsOfNodes: what is said of partitions, crashes and pauses is said again of the effective
@@ -47,5 +49,20 @@ func TestFaultsOfNodes(t *testing.T) {
 		if diff := cmp.Diff(f, again); err != nil || diff != "" {
 			t.Errorf("%s is %s: %v (-want +got):\n%s", list, faultsOf(c), err, diff)
 		}
+	}
+}
+
+// TestGroupsHaveFaults: nodes in groups may have all faults, and real peers beside them.
+func TestGroupsHaveFaults(t *testing.T) {
+	f, err := ParseFaults("1,reset,lost,partition,crash,pause,slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Group: &peers.Group{}, Scope: Scopes[0]}
+	c.Nodes = []Node{{Name: "a", Package: "a", Group: "x"}, {Name: "b", Package: "b", Group: "x"},
+		{Name: "c", Package: "c"}}
+	c.SetFaults(f)
+	if err := NodesRefuse(c); err != nil {
+		t.Error(err)
 	}
 }

@@ -33,6 +33,8 @@ func explorations(t *testing.T) []exploringCase {
 			model.Violated},
 		{"crash", Config{Crash: given.Crash{Crashes: []int{0}, CrashLimit: 1},
 			Nodes: exampleNodes(t, "crash", "server 127.0.0.1:7800", "client")}, model.Violated},
+		{"slow groups", Config{Nodes: inGroups(pairs(t), []string{"a", "a", "b", "b"}), Slow: 1},
+			model.Holds},
 		{"agreement", Config{Nodes: election, Properties: agreeing("leader of *")}, model.Violated},
 		{"paxos", Config{Nodes: paxosNodes(build(t, "./paxos"), 2, 2, "-ballots", "1"), Delays: &delays},
 			model.Holds},

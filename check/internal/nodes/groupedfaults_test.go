@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/tandem-mc/tandem/check/internal/nodes/given"
@@ -122,18 +121,22 @@ func TestGroupsWithFaults(t *testing.T) {
 	}
 }
 
-// TestGroupsShareLimits: what happens to connections or datagrams inside of one group counts where
-// it may happen inside of another one: if it is seen nowhere else, too.
-func TestGroupsShareLimits(t *testing.T) {
-	// What b reads is there after either of the times at which it can come.
-	server, client := "write x,sleep 2", "sleep 4,read 1"
+// pairs are two servers, each with a client that reads a letter. It is there after either of the
+// times at which it can come.
+func pairs(t *testing.T) []Node {
 	var scripts [][]string
 	for n := range 2 {
 		port := fmt.Sprint(":", 7300+2*n)
-		scripts = append(scripts, strings.Split("listen "+port+",accept,"+server, ","),
-			strings.Split("dial "+port+","+client, ","))
+		scripts = append(scripts, []string{"listen " + port, "accept", "write x", "sleep 2"},
+			[]string{"dial " + port, "sleep 4", "read 1"})
 	}
-	list := scriptedNodes(build(t, "./testdata/script"), scripts...)
+	return scriptedNodes(build(t, "./testdata/script"), scripts...)
+}
+
+// TestGroupsShareLimits: what happens to connections or datagrams inside of one group counts where
+// it may happen inside of another one: if it is seen nowhere else, too.
+func TestGroupsShareLimits(t *testing.T) {
+	list := pairs(t)
 	air := airNodes(build(t, "./testdata/air"), []string{"b s1 wbx s9", "b s3 r27", "b s1 wdx s9",
 		"b s3 r27"}, 0, "not:-")
 	for _, c := range []struct {
