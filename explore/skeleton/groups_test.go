@@ -39,12 +39,12 @@ func TestGroupsWithFaults(t *testing.T) {
 		g.Shown = func(e *Event) bool { return isLate(e) || shown != nil && shown(e) }
 		return g
 	}
-	testGroups(t, *groupSystems/6, true, func(r *rand.Rand) (*system, Groups) {
+	testGroups(t, *groupSystems/5, true, func(r *rand.Rand) (*system, Groups) {
 		s := generateFaulty(3+r.IntN(2), r, r.IntN(2) == 0, 1+r.IntN(2))
 		return s, show(grouped(r, len(s.machines)))
 	})
 	// Each pair may have its message be late, and not both of them.
-	testGroups(t, *groupSystems/20, false, func(r *rand.Rand) (*system, Groups) {
+	testGroups(t, *groupSystems/8, false, func(r *rand.Rand) (*system, Groups) {
 		s, g := generatePairs(r)
 		s.faults = 1 + r.IntN(2)
 		for _, m := range s.machines {
