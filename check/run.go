@@ -155,6 +155,7 @@ func (r *run) loop() error {
 			}
 		}
 	}
+	r.leader.Silence()
 	// Wait closes all executors but one, which explains the violations.
 	r.done, err = p.Wait()
 	if r.done.Executor != nil {
@@ -168,7 +169,7 @@ func (r *run) loop() error {
 	if err != nil {
 		return err
 	}
-	return r.alive()
+	return r.peers.Alive()
 }
 
 // pool is what the executors work in. The ledger is the run itself.
@@ -200,7 +201,7 @@ func (r *run) Settle() { r.saver.settle() }
 // rounds does what has to be done now and then: see that the peers live even while the cache
 // answers for them, save the check, and tell how far it is.
 func (r *run) rounds(p *pool.Pool, now time.Time) error {
-	if err := r.alive(); err != nil {
+	if err := r.peers.Alive(); err != nil {
 		return err
 	}
 	r.leader.Gather(r.ctx, p, r.options.Search)
@@ -216,15 +217,6 @@ func (r *run) rounds(p *pool.Pool, now time.Time) error {
 		r.options.Progress(progress)
 	}
 	return nil
-}
-
-// alive returns an error if a process on the peers' side has died. While an executor asks the
-// peers, it reports nothing.
-func (r *run) alive() error {
-	if r.peers == nil {
-		return nil
-	}
-	return r.peers.Alive()
 }
 
 // endedBy is what is known when somebody wants the search to end, or it cannot go on. The worker

@@ -152,9 +152,9 @@ type Explorer interface {
 // error is ErrNoLeader if nobody leads the run any more.
 type Ask func(ctx context.Context, question []byte) (answer []byte, err error)
 
-// Answer answers a question of a worker. It is called once at a time, and soon ends when the
-// context of the run does.
-type Answer func(question []byte) (answer []byte)
+// Answer answers a question of a worker. It is called once at a time. When the context ends it ends
+// soon, and its answer is not sent.
+type Answer func(ctx context.Context, question []byte) (answer []byte)
 
 // ErrNoLeader is the error of a question that nobody answers.
 var ErrNoLeader = errors.New("the check that leads does not answer any more")

@@ -60,6 +60,7 @@ func Lead(ctx context.Context, o Options, run Run, program string) (*Leader, err
 		workers: map[string]time.Time{}, shares: map[string][]uint64{}, refused: map[string]bool{}}
 	l.ctx, l.end = context.WithCancel(ctx)
 	l.desk = &desk{connection: c, run: run.ID, answer: o.Answer, last: map[string]given{}}
+	l.desk.ctx, l.desk.end = context.WithCancel(l.ctx)
 	if err := l.begin(); err != nil {
 		l.end()
 		l.busy.Wait()
@@ -277,6 +278,10 @@ func (l *Leader) withdraw(number, sequence uint64) {
 // Ended reports whether the leader was closed.
 func (l *Leader) Ended() bool { return l.ctx.Err() != nil }
 
+// Silence has no question be answered any more. It does not wait for the answer that is under way,
+// which ends soon. Parts are still given out.
+func (l *Leader) Silence() { l.desk.end() }
+
 // Note notes how many executions were reported to the search, for those who ask for the status.
 func (l *Leader) Note(executions int) {
 	l.mu.Lock()
@@ -349,7 +354,7 @@ func (l *Leader) Close() {
 	// leader does it then.
 	l.end()
 	l.busy.Wait()
-	l.desk.close()
+	l.desk.await()
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	for _, stream := range []string{partsStream, resultsStream} {

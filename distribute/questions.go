@@ -20,10 +20,11 @@ type desk struct {
 	*connection
 	run    string
 	answer Answer
+	ctx    context.Context    // until nothing is answered any more
+	end    context.CancelFunc // ends it
 
-	mu     sync.Mutex // held while a question is answered; guards what follows
-	closed bool
-	last   map[string]given // of each worker
+	mu   sync.Mutex       // held while a question is answered; guards what follows
+	last map[string]given // of each worker
 }
 
 // given is an answer. It is kept until its worker asks something else.
@@ -48,27 +49,30 @@ const (
 )
 
 // take answers a question. A worker sends it again until it has an answer, so there may be copies,
-// also some that come after the answer. Only the first one is worked off.
+// also some that come after the answer. Only the first one is worked off. All waits end with the desk.
 func (d *desk) take(m *nats.Msg) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	worker := m.Header.Get(askerHeader)
 	number, err := strconv.ParseUint(m.Header.Get(numberHeader), 10, 64)
 	last := d.last[worker]
-	if d.closed || err != nil || number < last.number {
+	if d.ctx.Err() != nil || err != nil || number < last.number {
 		return
 	}
 	if number > last.number {
-		reading, cancel := context.WithTimeout(context.Background(), patience)
+		reading, cancel := context.WithTimeout(d.ctx, patience)
 		defer cancel()
 		question, err := d.unpack(reading, m.Data)
 		if err != nil {
 			return // it comes again
 		}
-		last = given{number, d.answer(question)}
+		last = given{number, d.answer(d.ctx, question)}
+		if d.ctx.Err() != nil {
+			return // it may be none
+		}
 		d.last[worker] = last
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(d.ctx, patience)
 	defer cancel()
 	// What is too large for a message is removed by who has read it.
 	answer, err := d.packOnce(ctx, fmt.Sprintf("answer.%s.%s.%d", d.run, worker, number), last.answer)
@@ -86,11 +90,11 @@ const problemHeader = "Tandem-Problem"
 // errNoAnswer is the error of a question to which there will be no answer.
 var errNoAnswer = errors.New("the check that leads cannot send the answer")
 
-// close waits for the question that is being answered. It is the last one.
-func (d *desk) close() {
+// await waits for the question that is being answered, once the context has ended. It is the last
+// one.
+func (d *desk) await() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.closed = true
 }
 
 // asked numbers questions.

@@ -54,7 +54,7 @@ func recruitAsking(t *testing.T, url string, workers int, failed func(error), by
 }
 
 // reversed is the answer to each question of these tests.
-func reversed(question []byte) []byte {
+func reversed(_ context.Context, question []byte) []byte {
 	answer := slices.Clone(question)
 	slices.Reverse(answer)
 	return answer
@@ -64,12 +64,12 @@ func reversed(question []byte) []byte {
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	var answering atomic.Int32
-	l := mustLead(t, Options{URL: Embedded, Answer: func(question []byte) []byte {
+	l := mustLead(t, Options{URL: Embedded, Answer: func(_ context.Context, question []byte) []byte {
 		if answering.Add(1) > 1 {
 			t.Error("two questions are answered at the same time")
 		}
 		defer answering.Add(-1)
-		return reversed(question)
+		return reversed(t.Context(), question)
 	}})
 	recruitCurious(t, l.URL(), 3, func(err error) { t.Error(err) }).await(l, 3)
 	var busy sync.WaitGroup
@@ -80,7 +80,7 @@ func TestQuestions(t *testing.T) {
 				part = append(part, make([]byte, 2*maxMessage)...)
 			}
 			found, err := l.Explore(t.Context(), part, nil)
-			if err != nil || !bytes.Equal(found, reversed(part)) {
+			if err != nil || !bytes.Equal(found, reversed(t.Context(), part)) {
 				t.Errorf("part %d: found %d bytes, %v", i, len(found), err)
 			}
 		})
@@ -102,12 +102,12 @@ func TestQuestionsWithoutServer(t *testing.T) {
 	s := natsd.Start(t, t.TempDir())
 	asked := make(chan struct{}, 1)
 	var once sync.Once
-	l := mustLead(t, Options{URL: s.URL, Answer: func(question []byte) []byte {
+	l := mustLead(t, Options{URL: s.URL, Answer: func(_ context.Context, question []byte) []byte {
 		once.Do(func() {
 			s.Kill() // so that this answer is lost
 			asked <- struct{}{}
 		})
-		return reversed(question)
+		return reversed(t.Context(), question)
 	}})
 	recruitCurious(t, s.URL, 1, func(err error) { t.Log(err) }).await(l, 1)
 	var busy sync.WaitGroup
@@ -130,7 +130,7 @@ func TestNoLeader(t *testing.T) {
 	t.Parallel()
 	s := natsd.Start(t, t.TempDir())
 	gone := make(chan struct{})
-	first := mustLead(t, Options{URL: s.URL, Answer: func([]byte) []byte {
+	first := mustLead(t, Options{URL: s.URL, Answer: func(context.Context, []byte) []byte {
 		<-gone
 		return nil
 	}})
@@ -188,11 +188,11 @@ func TestAbsence(t *testing.T) {
 // TestTooLarge: a question or an answer that is never sent is an error, and the next one is not.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	l := mustLead(t, Options{URL: Embedded, Answer: func(question []byte) []byte {
+	l := mustLead(t, Options{URL: Embedded, Answer: func(_ context.Context, question []byte) []byte {
 		if string(question) == "much" {
 			return make([]byte, maxPart+1)
 		}
-		return reversed(question)
+		return reversed(t.Context(), question)
 	}})
 	failed := make(chan error, 2)
 	recruitAsking(t, l.URL(), 1, func(err error) { failed <- err }, func(ask Ask) Ask {
@@ -222,12 +222,12 @@ func TestLateAnswer(t *testing.T) {
 	t.Parallel()
 	sent := make(chan struct{}, 100)
 	var answered atomic.Int32
-	l := mustLead(t, Options{URL: Embedded, Answer: func(question []byte) []byte {
+	l := mustLead(t, Options{URL: Embedded, Answer: func(_ context.Context, question []byte) []byte {
 		if answered.Add(1); string(question) == "one" {
 			<-sent
 			<-sent
 		}
-		return reversed(question)
+		return reversed(t.Context(), question)
 	}})
 	spy, err := l.nats.Subscribe(askSubject+">", func(*nats.Msg) { sent <- struct{}{} })
 	if err != nil {
@@ -238,7 +238,7 @@ func TestLateAnswer(t *testing.T) {
 	// The copies of the first question come before the second one.
 	for _, part := range []string{"one", "two"} {
 		found, err := l.Explore(t.Context(), []byte(part), nil)
-		if err != nil || string(found) != string(reversed([]byte(part))) {
+		if err != nil || string(found) != string(reversed(t.Context(), []byte(part))) {
 			t.Errorf("%s: found %q, %v", part, found, err)
 		}
 	}
@@ -252,7 +252,7 @@ func TestLateAnswer(t *testing.T) {
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	answered := 0
-	l := mustLead(t, Options{URL: Embedded, Answer: func(question []byte) []byte {
+	l := mustLead(t, Options{URL: Embedded, Answer: func(_ context.Context, question []byte) []byte {
 		answered++
 		return append(make([]byte, maxMessage), fmt.Sprintf("%s %d", question, answered)...)
 	}})
@@ -346,5 +346,35 @@ func TestObjectsOfRun(t *testing.T) {
 	}
 	if len(left) != 4 {
 		t.Errorf("%d objects are left, want those of the other run", len(left))
+	}
+}
+
+// TestSilence: whoever answers a question is told when nobody wants the answer any more, and no
+// other question is answered then. The end of a run does not wait longer.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*Leader){"silence": (*Leader).Silence, "end": (*Leader).Close} {
+		asked, answered := make(chan struct{}), 0
+		l := mustLead(t, Options{URL: Embedded, Answer: func(ctx context.Context, _ []byte) []byte {
+			if answered++; answered == 1 {
+				close(asked)
+			}
+			<-ctx.Done()
+			return nil
+		}})
+		recruitCurious(t, l.URL(), 2, func(err error) { t.Logf("%s: %v", name, err) }).await(l, 2)
+		ctx, stop := context.WithCancel(t.Context())
+		var busy sync.WaitGroup
+		for range 2 {
+			busy.Go(func() { _, _ = l.Explore(ctx, []byte("one"), nil) })
+		}
+		<-asked
+		end(l)
+		l.desk.await()
+		if answered != 1 {
+			t.Errorf("%s: %d questions were answered, want the one that was under way", name, answered)
+		}
+		stop()
+		busy.Wait()
 	}
 }

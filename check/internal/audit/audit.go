@@ -17,6 +17,7 @@
 package audit
 
 import (
+	"context"
 	"errors"
 	"sync"
 
@@ -111,8 +112,9 @@ func otherOrder(seed uint64, transitions int) sut.Schedule {
 // returns how many answers were compared. The error says which one contradicts another, or why the
 // schedule could not be run.
 // The session starts at the root of the auditor's own cache. Answers that it has got in an earlier
-// audit are not asked for again.
-func (a *Auditor) Run(worker *sut.Worker, s sut.Schedule) (compared int, err error) {
+// audit are not asked for again. Waits on peers end with the context, which has to end with that of
+// the driver.
+func (a *Auditor) Run(ctx context.Context, worker *sut.Worker, s sut.Schedule) (compared int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	talk := &comparison{
@@ -120,6 +122,7 @@ func (a *Auditor) Run(worker *sut.Worker, s sut.Schedule) (compared int, err err
 		// With one behaviour there is no choice to follow.
 		mirror: a.of.Mirror(), chosen: a.side.Behaviours() <= 1,
 	}
+	talk.session.EndWith(ctx)
 	talk.session.Rewind()
 	_, err = worker.Run(s, talk)
 	return talk.compared, err

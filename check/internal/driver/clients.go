@@ -72,7 +72,7 @@ func (r *reaction) accept() (progress bool, err error) {
 				break
 			}
 			next := r.nextSocket(number)
-			fd, err := r.g.group.Sockets().Accept(r.d.ctx, proxy.ID(number), proxy.ID(next))
+			fd, err := r.g.group.Sockets().Accept(r.ctx, proxy.ID(number), proxy.ID(next))
 			if err != nil {
 				return progress, err
 			}
@@ -123,14 +123,14 @@ func (r *reaction) noteEnded() error {
 func (r *reaction) pass(most time.Duration) error {
 	// The patience is for timers by the machine's clock, which take real time.
 	patience := r.d.config.Patience
-	ctx, cancel := context.WithTimeout(r.d.ctx, quiescenceLimit+patience)
+	ctx, cancel := context.WithTimeout(r.ctx, quiescenceLimit+patience)
 	defer cancel()
 	how := ckptd.Wait{Most: most, Patience: patience, Drain: r.drain, Shows: r.shows}
 	if most == model.Once {
 		how.Most, how.Once = 0, true
 	}
 	passed, err := r.g.group.Pass(ctx, how)
-	if errors.Is(err, context.DeadlineExceeded) && r.d.ctx.Err() == nil {
+	if errors.Is(err, context.DeadlineExceeded) && r.ctx.Err() == nil {
 		err = fmt.Errorf("a timer of the peers: %w", err)
 	}
 	if how.Most > 0 {
@@ -157,7 +157,7 @@ func (r *reaction) shows() (bool, error) {
 // the machine's clock, and reports whether the program can notice it. The group's mark of a
 // disturbance is taken away, since this call handles it.
 func (r *reaction) late() (shows bool, err error) {
-	ctx, cancel := context.WithTimeout(r.d.ctx, quiescenceLimit)
+	ctx, cancel := context.WithTimeout(r.ctx, quiescenceLimit)
 	defer cancel()
 	if err := r.g.group.Quiesce(ctx, r.drain); err != nil {
 		return false, err

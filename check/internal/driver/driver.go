@@ -39,9 +39,7 @@ type Config struct {
 // Driver answers for the peers. Its methods may be called by several goroutines, but for Adopt,
 // Recall, Standing, Close, OnRecord and Cache.
 type Driver struct {
-	// The context ends all waits on peers. It is kept, since inputs come from workers that have
-	// none.
-	ctx     context.Context
+	ctx     context.Context // ends all waits on peers
 	config  Config
 	spec    peers.Group
 	scope   iocache.Scope
@@ -99,8 +97,11 @@ func New(ctx context.Context, c Config) *Driver {
 	return d
 }
 
-// NewSession returns a session that counts its work. Rewind begins the first execution.
-func (d *Driver) NewSession(counts *Counts) *Session { return &Session{d: d, Counts: counts} }
+// NewSession returns a session that counts its work. Rewind begins the first execution. Its waits
+// on peers end with the context of the driver, unless EndWith says otherwise.
+func (d *Driver) NewSession(counts *Counts) *Session {
+	return &Session{d: d, Counts: counts, ctx: d.ctx}
+}
 
 // Mirror begins to follow an execution that others answer. It is used for audits. The mirror has a
 // cursor of its own and shares the driver's lock.
@@ -166,10 +167,10 @@ func (d *Driver) Standing() iocache.Position {
 // Alive returns an error if a process of the group that was needed last has died. A group that was
 // killed is brought back when it is needed. While somebody asks the peers, it does not look. It is
 // called from time to time, so that a crash of a peer ends the check even if all answers are
-// cached.
+// cached. A driver that is nil has no peers.
 func (d *Driver) Alive() error {
 	// Who asks the peers would find out that they have died.
-	if !d.mu.TryLock() {
+	if d == nil || !d.mu.TryLock() {
 		return nil
 	}
 	defer d.mu.Unlock()

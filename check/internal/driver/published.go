@@ -63,13 +63,13 @@ func Publish(d *Driver) *Published { return &Published{d: d} }
 // maxReply bounds the answers in a reply, in bytes, if there are several.
 const maxReply = 256 << 10
 
-// Answer answers a question, as Session.Exchange does. The error is one of the peers, or of the
-// question.
-func (p *Published) Answer(q *Question) (Reply, error) {
+// Answer answers a question, as Session.Exchange does. Waits on peers end with the context, which
+// has to end with that of the driver. The error is one of the peers, or of the question.
+func (p *Published) Answer(ctx context.Context, q *Question) (Reply, error) {
 	asked := false
 	if q.Input != nil {
 		var err error
-		if asked, err = p.give(q); err != nil {
+		if asked, err = p.give(ctx, q); err != nil {
 			return Reply{}, err
 		}
 	}
@@ -78,7 +78,7 @@ func (p *Published) Answer(q *Question) (Reply, error) {
 }
 
 // give has the driver know the input of a question. It reports whether the peers were asked.
-func (p *Published) give(q *Question) (asked bool, err error) {
+func (p *Published) give(ctx context.Context, q *Question) (asked bool, err error) {
 	d := p.d
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,10 +98,13 @@ func (p *Published) give(q *Question) (asked bool, err error) {
 	}
 	// It has no other memory of the execution, and needs none: the worker has it.
 	var counts Counts
-	s := &Session{d: d, Counts: &counts, cursor: cursor, started: q.Started, behaviour: q.Behaviour,
+	s := &Session{d: d, Counts: &counts, ctx: ctx, cursor: cursor, started: q.Started, behaviour: q.Behaviour,
 		connections: q.Connections, forecast: q.Forecast}
 	_, hit, err := s.find(in)
 	counts.Hits = 0 // the asker counts it
+	if err != nil {
+		counts.Misses = 0 // there is no answer
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts.Add(counts)
@@ -149,7 +152,7 @@ func Follow(ctx context.Context, c Config, far Far) *Follower {
 // find implements source: hit is whether the other driver knew the rest of the input.
 func (f *Follower) find(s *Session, served model.Reaction, rest model.Input) (
 	_ model.Reaction, hit bool, err error) {
-	asked, err := f.ask(&Question{Input: &rest, At: s.cursor.At(), Started: s.started,
+	asked, err := f.ask(s.ctx, &Question{Input: &rest, At: s.cursor.At(), Started: s.started,
 		Behaviour: s.behaviour, Connections: s.connections, Forecast: s.forecast})
 	if err != nil {
 		return served, false, err
@@ -162,10 +165,10 @@ func (f *Follower) find(s *Session, served model.Reaction, rest model.Input) (
 }
 
 // ask asks a question until the copy has all answers. It reports whether the peers were asked.
-func (f *Follower) ask(q *Question) (asked bool, err error) {
+func (f *Follower) ask(ctx context.Context, q *Question) (asked bool, err error) {
 	for {
 		q.Known = f.known
-		r, err := f.far.Ask(f.ctx, q)
+		r, err := f.far.Ask(ctx, q)
 		if err == nil {
 			err = f.take(r.Answers)
 		}
@@ -198,7 +201,7 @@ func (f *Follower) take(answers []byte) error {
 func (f *Follower) CatchUp() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, err := f.ask(&Question{})
+	_, err := f.ask(f.ctx, &Question{})
 	return err
 }
 

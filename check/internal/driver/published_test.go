@@ -36,7 +36,7 @@ func (w *wire) Ask(_ context.Context, q *Question) (r Reply, err error) {
 			return r, err
 		}
 		// Whoever hears no reply asks again.
-		if r, err = w.to.Answer(&there); w.random == nil || w.random.IntN(4) > 0 {
+		if r, err = w.to.Answer(context.Background(), &there); w.random == nil || w.random.IntN(4) > 0 {
 			return r, err
 		}
 	}
@@ -250,7 +250,7 @@ func TestAdopted(t *testing.T) {
 	}
 	broken := errors.New("the file is gone")
 	all.here.Adopt(cache, "a test", func(func(iocache.Entry) error) error { return broken })
-	if _, err := all.shown.Answer(&Question{}); !errors.Is(err, broken) {
+	if _, err := all.shown.Answer(context.Background(), &Question{}); !errors.Is(err, broken) {
 		t.Errorf("answers that could not be read: %v", err)
 	}
 }
@@ -285,7 +285,7 @@ func TestWrongQuestions(t *testing.T) {
 			"only the end": {Input: &send, At: at[len(at)-1:], Started: at[len(at)-1], Connections: names,
 				Behaviour: map[iocache.Scope]int{iocache.Group: 3}[scope]},
 		} {
-			if _, err := all.shown.Answer(&q); err == nil {
+			if _, err := all.shown.Answer(context.Background(), &q); err == nil {
 				t.Errorf("%v, %s: there is an answer", scope, name)
 			}
 		}
@@ -299,13 +299,13 @@ func TestClosed(t *testing.T) {
 	c.Spec.Peers = []peers.Peer{{Name: "server", Listen: serverAt}}
 	all := newCrowd(t, c, 1, nil)
 	run(t, all.sessions[0], []model.Input{{Kind: model.Connect, Addr: serverAt}})
-	if _, err := all.shown.Answer(&Question{}); err != nil {
+	if _, err := all.shown.Answer(context.Background(), &Question{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := all.shown.d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := all.shown.Answer(&Question{}); err == nil || !strings.Contains(err.Error(), "has ended") {
+	if _, err := all.shown.Answer(context.Background(), &Question{}); err == nil || !strings.Contains(err.Error(), "has ended") {
 		t.Errorf("it answers, error %v", err)
 	}
 }

@@ -23,6 +23,7 @@ const maxReaction = 256 << 20
 // reaction collects what the peers do after one input. It lives from the giving of the input until
 // result.
 type reaction struct {
+	ctx     context.Context // of the session
 	d       *Driver
 	g       *groupState
 	next    int  // number of the next connection or listener, in group scope
@@ -37,8 +38,8 @@ type reaction struct {
 
 // newReaction begins a reaction. Connections that the peers open get the numbers that come next in
 // the history of the group, which are the same each time it gets there.
-func newReaction(d *Driver, g *groupState) *reaction {
-	return &reaction{d: d, g: g, next: g.history.next}
+func newReaction(s *Session, g *groupState) *reaction {
+	return &reaction{ctx: s.ctx, d: s.d, g: g, next: g.history.next}
 }
 
 // give gives the group an input. Connections are those of the group's sockets. A connection that
@@ -72,7 +73,7 @@ func (r *reaction) give(in model.Input) error {
 		// The proxy has a descriptor of the same socket, and closes it as well.
 		unix.Close(s.fd)
 		delete(r.g.sockets, in.Conn)
-		return r.g.group.Sockets().Close(r.d.ctx, proxy.ID(in.Conn))
+		return r.g.group.Sockets().Close(r.ctx, proxy.ID(in.Conn))
 	}
 	return nil
 }
@@ -103,17 +104,17 @@ func (r *reaction) connect(in model.Input) error {
 // A call that the kernel refuses closes the socket again, and its number stays in use.
 func (r *reaction) open(in model.Input, kind proxy.Address, how func(context.Context, proxy.ID) error) error {
 	id := proxy.ID(in.Conn)
-	fd, err := r.g.group.Sockets().CreateSocketFor(r.d.ctx, id, kind)
+	fd, err := r.g.group.Sockets().CreateSocketFor(r.ctx, id, kind)
 	if err != nil {
 		return err
 	}
-	err = how(r.d.ctx, id)
+	err = how(r.ctx, id)
 	r.next++ // one that is refused has a number, too
 	var refused *proxy.SocketError
 	if errors.As(err, &refused) {
 		unix.Close(fd)
 		r.refused = int(refused.Errno)
-		return r.g.group.Sockets().Close(r.d.ctx, id)
+		return r.g.group.Sockets().Close(r.ctx, id)
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -158,8 +159,8 @@ func (r *reaction) send(s *socket, in model.Input) error {
 // awaitRoom waits a little until more can be sent. Since when that was not possible is given. left
 // is how many bytes could not be sent yet. An error is returned after quiescenceLimit.
 func (r *reaction) awaitRoom(s *socket, in model.Input, left int, stuck time.Time) error {
-	if r.d.ctx.Err() != nil {
-		return r.d.ctx.Err()
+	if r.ctx.Err() != nil {
+		return r.ctx.Err()
 	}
 	if time.Since(stuck) > quiescenceLimit {
 		return fmt.Errorf("the peer of connection %d does not read: %d of %d bytes could not be sent",
@@ -235,7 +236,7 @@ func (r *reaction) take(connection, n int) error {
 			"and have not waited for the next one: see docs/guide/peers.md#when-a-peer-has-answered",
 			maxReaction>>20, connection)
 	}
-	return r.d.ctx.Err() // they may send as fast as they are read
+	return r.ctx.Err() // they may send as fast as they are read
 }
 
 // noteReset looks whether a connection was reset since the peer ended its stream, as by what was

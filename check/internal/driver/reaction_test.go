@@ -18,7 +18,7 @@ import (
 // does not wait for them.
 func TestReactionIsBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &reaction{d: &Driver{ctx: ctx}}
+	r := &reaction{ctx: ctx}
 	if err := r.take(0, maxReaction); err != nil {
 		t.Error(err)
 	}
@@ -27,7 +27,7 @@ func TestReactionIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 	cancel()
-	if err := (&reaction{d: r.d}).take(0, 1); !errors.Is(err, context.Canceled) {
+	if err := (&reaction{ctx: ctx}).take(0, 1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -56,7 +56,7 @@ func TestAnswerBeforeReset(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &socket{fd: fd}
-		r := &reaction{d: &Driver{ctx: t.Context()}, g: &groupState{sockets: map[int]*socket{conn: s}}}
+		r := &reaction{ctx: t.Context(), g: &groupState{sockets: map[int]*socket{conn: s}}}
 		tooMuch := model.Input{Conn: conn, Data: []byte("too much")}
 		if err := errors.Join(unix.SetNonblock(fd, true), r.send(s, tooMuch)); err != nil {
 			t.Fatal(err)

@@ -120,7 +120,7 @@ func (s *Session) lookForLate(g *groupState) error {
 		return nil
 	}
 	// A late reaction that nobody can see leaves the group usable.
-	shows, err := newReaction(s.d, g).late()
+	shows, err := newReaction(s, g).late()
 	if shows {
 		g.leave()
 	}
@@ -159,7 +159,7 @@ func (s *Session) start(g *groupState) (reads ckptd.Reads, err error) {
 		return reads, errNoPeers
 	}
 	started := time.Now()
-	group, err := d.config.Start(d.ctx, d.spec.Behaving(s.behaviour))
+	group, err := d.config.Start(s.ctx, d.spec.Behaving(s.behaviour))
 	if err != nil {
 		return reads, err
 	}
@@ -191,7 +191,7 @@ func (s *Session) restore(g *groupState, at iocache.Position, image string) erro
 	// The descriptors would refer to the sockets of the ended incarnation.
 	g.leave()
 	started := time.Now()
-	if err := g.group.Restore(d.ctx, image); err != nil {
+	if err := g.group.Restore(s.ctx, image); err != nil {
 		return err
 	}
 	s.Counts.Restores++
@@ -209,7 +209,7 @@ func (s *Session) restore(g *groupState, at iocache.Position, image string) erro
 	d.restored = fmt.Sprintf("%s restored from the checkpoint after %s", d.names(), after)
 	h := &g.history
 	for number, listens := range h.open {
-		fd, err := g.group.Sockets().CreateSocket(d.ctx, proxy.ID(number)) // it is there
+		fd, err := g.group.Sockets().CreateSocket(s.ctx, proxy.ID(number)) // it is there
 		if err != nil {
 			return err
 		}

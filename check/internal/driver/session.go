@@ -96,6 +96,7 @@ type End struct {
 type Session struct {
 	d      *Driver
 	Counts *Counts
+	ctx    context.Context // ends waits on peers
 
 	// The present execution.
 	cursor      *iocache.Cursor
@@ -122,6 +123,10 @@ func (s *Session) Rewind() {
 	s.hits, s.clients = s.hits[:0], s.d.spec.Clients()
 	s.listened = nil
 }
+
+// EndWith has the waits of the session on peers end with a context, which has to end with that of
+// the driver. The context is kept, since inputs come from workers that have none.
+func (s *Session) EndWith(ctx context.Context) { s.ctx = ctx }
 
 // Watch has f told of every exchange from now on; nil: nobody is. The exchanges are passed in their
 // order, from the goroutine of the worker, with the driver's lock held.
@@ -225,6 +230,10 @@ func (s *Session) numbered(in model.Input) model.Input {
 // query gives the peers an input that the cache has no answer to. It brings the group there,
 // records the answer, and may take a checkpoint. After an error the group stands nowhere.
 func (s *Session) query(in model.Input) (model.Reaction, error) {
+	// The wait for the lock may have been long.
+	if err := context.Cause(s.ctx); err != nil {
+		return model.Reaction{}, err
+	}
 	in.Data = slices.Clone(in.Data) // an error keeps it, and the worker's memory may be gone by then
 	g, err := s.d.selectVariant(s.behaviour)
 	if err != nil {
@@ -271,7 +280,6 @@ func (s *Session) nameOf(in model.Input) string {
 // the peers were killed, at most MaxAttempts times, and when their timers ended too early (see
 // maxDisturbed). The error of the last attempt has the output and the inputs.
 func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction, err error) {
-	ctx := s.d.ctx
 	s.disturbed = 0
 	for attempt := 1; ; {
 		if err = s.seekWithCheckpoint(g, s.cursor.At()); err == nil {
@@ -280,13 +288,13 @@ func (s *Session) answer(g *groupState, in model.Input) (reaction model.Reaction
 			}
 			err = s.d.withCrashOutput(g, err)
 		}
-		if errors.Is(err, errDisturbed) && ctx.Err() == nil {
+		if errors.Is(err, errDisturbed) && s.ctx.Err() == nil {
 			s.Counts.Disturbed++
 			s.disturbed++
 			g.leave()
 			continue
 		}
-		if !wereKilled(err) || attempt == MaxAttempts || ctx.Err() != nil {
+		if !wereKilled(err) || attempt == MaxAttempts || s.ctx.Err() != nil {
 			return reaction, s.d.withInputs(g, err, in)
 		}
 		// The next attempt restores the group, or starts it anew.
@@ -316,12 +324,12 @@ func (s *Session) give(g *groupState, in model.Input) (model.Reaction, error) {
 func (s *Session) perform(g *groupState, in model.Input, most int) (model.Reaction, error) {
 	d := s.d
 	defer d.cost.gave(in.Kind, time.Now())
-	r := newReaction(d, g)
+	r := newReaction(s, g)
 	r.listens = in.Kind == model.Listen
 	if err := r.give(in); err != nil {
 		return model.Reaction{}, err
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, quiescenceLimit)
+	ctx, cancel := context.WithTimeout(s.ctx, quiescenceLimit)
 	defer cancel()
 	// The wait is also for where a connection was refused: who should have accepted it may be
 	// dying.
@@ -338,7 +346,7 @@ func (s *Session) perform(g *groupState, in model.Input, most int) (model.Reacti
 		r.time.Idle = false
 	}
 	s.Counts.note(g.group.ResetEffort())
-	if errors.Is(err, context.DeadlineExceeded) && d.ctx.Err() == nil {
+	if errors.Is(err, context.DeadlineExceeded) && s.ctx.Err() == nil {
 		err = fmt.Errorf("%w, within %v: peers must wait for input once they have answered; see "+
 			"docs/guide/peers.md#when-a-peer-has-answered", err, quiescenceLimit)
 	}

@@ -55,6 +55,8 @@ func (c *Config) Violating(prefix []model.Action, earlyTimers int) sut.Schedule 
 // may be called by another goroutine than the one that uses it.
 type Executor struct {
 	ctx        context.Context
+	live       context.Context    // the same, until Interrupt
+	interrupt  context.CancelFunc // ends live
 	config     *Config
 	number     int // of the executors of the check
 	worker     *sut.Worker
@@ -74,18 +76,27 @@ func New(ctx context.Context, c *Config, number int) (*Executor, error) {
 	if c.Peers != nil {
 		x.session = c.Peers.NewSession(&x.counts.PeerCounts)
 	}
+	x.begin()
 	var err error
 	x.worker, err = x.start(c.Worker.Isolation)
 	return x, err
 }
 
-// start starts a worker, which ends with the context.
+// begin has the executor wait until the context ends, or until Interrupt.
+func (x *Executor) begin() {
+	x.live, x.interrupt = context.WithCancel(x.ctx)
+	if x.session != nil {
+		x.session.EndWith(x.live)
+	}
+}
+
+// start starts a worker, which is interrupted with the executor.
 func (x *Executor) start(isolation sut.Isolation) (*sut.Worker, error) {
 	o := x.config.Worker
 	o.Isolation, o.Processor = isolation, x.number+1
 	w, err := sut.Start(x.config.Program, o)
-	if err == nil && x.ctx.Err() == nil { // afterwards, what was found is shown
-		x.unwatch = append(x.unwatch, context.AfterFunc(x.ctx, w.Interrupt))
+	if err == nil && x.live.Err() == nil { // afterwards, what was found is shown
+		x.unwatch = append(x.unwatch, context.AfterFunc(x.live, w.Interrupt))
 	}
 	return w, err
 }
@@ -93,6 +104,9 @@ func (x *Executor) start(isolation sut.Isolation) (*sut.Worker, error) {
 // Renew replaces a worker that cannot go on. Should there be none any more, the next use of the old
 // one tells. The new worker has the isolation of the configuration.
 func (x *Executor) Renew() {
+	if x.live.Err() != nil { // it is to show what was found
+		x.begin()
+	}
 	if w, err := x.start(x.config.Worker.Isolation); err == nil {
 		x.worker.Close()
 		x.worker = w
@@ -105,6 +119,7 @@ func (x *Executor) Close() {
 	for _, stop := range x.unwatch {
 		stop()
 	}
+	x.interrupt()
 	if x.worker != nil {
 		x.worker.Close()
 	}
@@ -114,8 +129,8 @@ func (x *Executor) Close() {
 	}
 }
 
-// Interrupt has the execution under way end with an error.
-func (x *Executor) Interrupt() { x.worker.Interrupt() }
+// Interrupt has the execution under way end soon with an error, also where it waits for peers.
+func (x *Executor) Interrupt() { x.interrupt() }
 
 // Stay keeps the calling goroutine on the processor of the worker, as sut.Worker.Stay does.
 func (x *Executor) Stay() (leave func()) { return x.worker.Stay() }

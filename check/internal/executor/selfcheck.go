@@ -116,7 +116,7 @@ func (x *Executor) Audit(s sut.Schedule) error {
 		return err
 	}
 	x.counts.Audits++
-	compared, err := a.Run(twin, s)
+	compared, err := a.Run(x.live, twin, s)
 	x.counts.Compared += compared
 	return err
 }

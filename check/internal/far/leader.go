@@ -93,6 +93,14 @@ func (l *Leader) write(p *explore.Subtree) ([]byte, error) {
 	return explore.SaveSubtree(p, &l.common)
 }
 
+// Silence has no question of a worker be answered any more, after the search has ended. What waits
+// for the peers to answer one ends.
+func (l *Leader) Silence() {
+	if l != nil {
+		l.Leader.Silence()
+	}
+}
+
 // Slot is an executor of a pool that has one part after the other explored.
 type Slot struct {
 	leader *Leader

@@ -77,12 +77,12 @@ func (a asker) Ask(ctx context.Context, q *driver.Question) (driver.Reply, error
 }
 
 // answer implements distribute.Answer.
-func (l *Leader) answer(question []byte) []byte {
+func (l *Leader) answer(ctx context.Context, question []byte) []byte {
 	var q driver.Question
 	var r reply
 	err := json.Unmarshal(question, &q)
 	if err == nil {
-		r.Reply, err = l.published.Answer(&q)
+		r.Reply, err = l.published.Answer(ctx, &q)
 	}
 	if err != nil {
 		r.Problem = err.Error()
