@@ -280,6 +280,35 @@ func TestDistributedPeers(t *testing.T) {
 	}
 }
 
+// TestLetGo: where the answers of the peers cannot be kept for workers any more, these are let go.
+// The check goes on by itself, and says so.
+func TestLetGo(t *testing.T) {
+	o := example{httpGet.pkg, httpGet.config, []string{"-n", "3"}}.options(t)
+	o.Workers = 1
+	o.Search = maxExecutions(dporSearch(), 60)
+	want := saysWithPeers(t, check(t, o))
+	said := 0
+	say, end := hire(t, &o.Distribution, 2, nil)
+	defer end()
+	o.Distribution.Answers, o.haste = 8<<10, true
+	o.Distribution.Say = func(format string, a ...any) {
+		if strings.Contains(format, "let go") {
+			said++
+		}
+		say(format, a...)
+	}
+	o.Search = maxExecutions(dporSearch(), 60)
+	r := check(t, o)
+	if diff := cmp.Diff(want, saysWithPeers(t, r)); diff != "" {
+		t.Errorf("alone (-) and with workers that were let go (+):\n%s", diff)
+	}
+	notes := strings.Join(r.Notes, "\n")
+	if !strings.Contains(notes, "the workers were let go early: keeping the answers of the peers for "+
+		"workers: they take more than 0 MiB") || said != 1 {
+		t.Errorf("it was said %d times, and in the end: %s", said, notes)
+	}
+}
+
 // TestKilledWithPeers: workers and peers that are killed cost repetition, and nothing else.
 func TestKilledWithPeers(t *testing.T) {
 	o := example{httpGet.pkg, httpGet.config, []string{"-n", "3"}}.options(t)

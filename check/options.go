@@ -152,7 +152,7 @@ func (o *Options) driver(scope iocache.Scope) driver.Config {
 		}
 	}
 	c.Patience = max(cmp.Or(o.PeerPatience, watch.DefaultPatience), 0)
-	c.Room, c.Shared = cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes), o.Distribution.Server != ""
+	c.Room, c.Shared = cmp.Or(o.CheckpointBytes, ckptd.DefaultMaxBytes), o.Distribution.Shared()
 	c.Guess = 2 * time.Millisecond // about what the first checkpoint of a small peer costs
 	if o.BackendName == ckptd.BackendCRIU {
 		c.Guess = 20 * time.Millisecond

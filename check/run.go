@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/audit"
@@ -262,7 +263,7 @@ func (r *run) known() *Result {
 			result.Notes = known.Unused
 		}
 	}
-	result.Notes = append(append(result.Notes, missed.Notes()...), r.notes...)
+	result.Notes = slices.Concat(result.Notes, missed.Notes(), r.notes, r.leader.Notes())
 	result.Notes = append(result.Notes, naming.Explain(result.Verdict, r.options.Program)...)
 	if r.replayed != "" {
 		result.Notes = append(result.Notes, r.replayed)

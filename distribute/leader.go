@@ -28,6 +28,7 @@ type Leader struct {
 	busy    sync.WaitGroup
 	parts   jetstream.Stream
 	desk    *desk
+	once    sync.Once // is done when it is closed
 
 	mu         sync.Mutex // guards what follows
 	books      ledger.Ledger
@@ -218,6 +219,8 @@ func (l *Leader) await(ctx context.Context, number uint64, given *givenPart, wan
 		case <-ctx.Done():
 			l.stop(number)
 			return nil, ctx.Err()
+		case <-l.ctx.Done(): // the run has ended
+			return nil, ErrUnexplored
 		case <-wanted:
 			wanted = nil
 			l.stop(number)
@@ -347,9 +350,12 @@ func (l *Leader) restore() error {
 	return err
 }
 
-// Close ends the run: it takes back what it has given out. Workers stay for the next run, if the
-// server does.
-func (l *Leader) Close() {
+// Close ends the run: it takes back what it has given out, and nobody waits for a part any more.
+// Workers stay for the next run, if the server does. To close it again does nothing.
+func (l *Leader) Close() { l.once.Do(l.finish) }
+
+// finish is Close, the first time.
+func (l *Leader) finish() {
 	// Nothing is told or taken any more. What follows is cleaning up: it may fail, and the next
 	// leader does it then.
 	l.end()

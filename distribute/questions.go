@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -27,11 +28,16 @@ type desk struct {
 	last map[string]given // of each worker
 }
 
-// given is an answer. It is kept until its worker asks something else.
+// given is an answer. It is kept until its worker asks something else, or has not asked for long.
 type given struct {
 	number uint64 // of the question
 	answer []byte
+	at     time.Time
 }
+
+// maxKept is how long an answer is kept. Workers that come and go would fill the memory. Whoever
+// asks once more after that is answered once more.
+const maxKept = time.Minute
 
 // listen answers questions from now on.
 func (d *desk) listen() error {
@@ -49,7 +55,8 @@ const (
 )
 
 // take answers a question. A worker sends it again until it has an answer, so there may be copies,
-// also some that come after the answer. Only the first one is worked off. All waits end with the desk.
+// also some that come after the answer. Only the first one is worked off. All waits end with the
+// context of the desk.
 func (d *desk) take(m *nats.Msg) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,10 +73,11 @@ func (d *desk) take(m *nats.Msg) {
 		if err != nil {
 			return // it comes again
 		}
-		last = given{number, d.answer(d.ctx, question)}
+		last = given{number, d.answer(d.ctx, question), time.Now()}
 		if d.ctx.Err() != nil {
 			return // it may be none
 		}
+		maps.DeleteFunc(d.last, func(_ string, g given) bool { return last.at.Sub(g.at) > maxKept })
 		d.last[worker] = last
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, patience)

@@ -33,7 +33,7 @@ type Config struct {
 	Patience time.Duration // for timers of peers that have the machine's clock
 	Room     int64         // how much memory checkpoints may take, in bytes, as messages say it
 	Guess    time.Duration // what the first checkpoint is taken to cost
-	Shared   bool          // drivers in other processes are to ask this one
+	Shared   int64         // bytes that answers may take which are kept for others, if some ask; else 0
 }
 
 // Driver answers for the peers. Its methods may be called by several goroutines, but for Adopt,
@@ -90,8 +90,8 @@ func New(ctx context.Context, c Config) *Driver {
 		found:     findings{reads: shim.Summary{}, uninstrumented: map[string]bool{}},
 		addresses: addressUse{},
 	}
-	if c.Shared {
-		d.journal = &journal{}
+	if c.Shared > 0 {
+		d.journal = &journal{most: c.Shared}
 		d.OnRecord(func(e iocache.Entry) { _ = d.journal.add(e) }) // who asks is told of an error
 	}
 	return d

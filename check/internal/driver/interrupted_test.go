@@ -22,7 +22,7 @@ func TestInterrupted(t *testing.T) {
 		for _, scope := range []iocache.Scope{iocache.Group, iocache.Connection} {
 			t.Run(name+", "+scope.String(), func(t *testing.T) {
 				world := &fakeWorld{images: map[string]fakeState{}}
-				c := Config{Start: world.start, Strategy: s, Scope: scope, Shared: true}
+				c := Config{Start: world.start, Strategy: s, Scope: scope, Shared: MaxShared}
 				c.Spec.Peers = []peers.Peer{{Name: "server", Listen: serverAt}}
 				d := New(t.Context(), c)
 				defer d.Close()

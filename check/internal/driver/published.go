@@ -66,6 +66,9 @@ const maxReply = 256 << 10
 // Answer answers a question, as Session.Exchange does. Waits on peers end with the context, which
 // has to end with that of the driver. The error is one of the peers, or of the question.
 func (p *Published) Answer(ctx context.Context, q *Question) (Reply, error) {
+	if err := p.Problem(); err != nil {
+		return Reply{}, err
+	}
 	asked := false
 	if q.Input != nil {
 		var err error
@@ -112,6 +115,9 @@ func (p *Published) give(ctx context.Context, q *Question) (asked bool, err erro
 	p.news += counts.Misses
 	return !hit, err
 }
+
+// Problem is why others get no answers any more; nil: they do.
+func (p *Published) Problem() error { return p.d.journal.problem() }
 
 // NoteFirst counts an execution that was run for others, of a search that begins with the same one.
 func (p *Published) NoteFirst(c Counts) {

@@ -55,7 +55,7 @@ type crowd struct {
 func newCrowd(t *testing.T, c Config, others int, random *rand.Rand) *crowd {
 	t.Helper()
 	world := &fakeWorld{images: map[string]fakeState{}}
-	c.Start, c.Strategy, c.Shared = world.start, strategy.AfterIO{}, true
+	c.Start, c.Strategy, c.Shared = world.start, strategy.AfterIO{}, MaxShared
 	all := &crowd{here: New(t.Context(), c)}
 	all.shown = Publish(all.here)
 	t.Cleanup(func() {
@@ -305,7 +305,8 @@ func TestClosed(t *testing.T) {
 	if err := all.shown.d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := all.shown.Answer(context.Background(), &Question{}); err == nil || !strings.Contains(err.Error(), "has ended") {
+	_, err := all.shown.Answer(context.Background(), &Question{})
+	if err == nil || !strings.Contains(err.Error(), "has ended") {
 		t.Errorf("it answers, error %v", err)
 	}
 }

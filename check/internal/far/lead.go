@@ -1,6 +1,7 @@
 package far
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,18 @@ type Options struct {
 	// says how many parts are done, or -1 when the check has ended.
 	Awaited int
 	Joined  func(parts func() int)
+	// Answers is how many bytes the answers of peers may take that are kept for workers; 0:
+	// driver.MaxShared.
+	Answers int64
+}
+
+// Shared is how many bytes the answers of peers may take that are kept for workers; 0: there are
+// no workers.
+func (o *Options) Shared() int64 {
+	if o.Server == "" {
+		return 0
+	}
+	return cmp.Or(o.Answers, driver.MaxShared)
 }
 
 // Identity is what leaders and workers have to have in common.
@@ -179,13 +192,18 @@ func (l *lead) end(inVain int) {
 	c := l.Progress().Parts
 	l.options.Say("the workers have explored %d executions, in %d of %d parts; %d executions were in vain",
 		c.Executions, c.Done, c.Given, c.Repeated+inVain)
+	l.leave()
+}
+
+// leave ends what begin has started. It may be called twice.
+func (l *lead) leave() {
 	l.Leader.Close()
 	l.clean()
 }
 
 // Gather has workers that came meanwhile take part in a search.
 func (l *Leader) Gather(ctx context.Context, p *pool.Pool, s *explore.Search) {
-	if l == nil {
+	if l == nil || l.letGo() {
 		return
 	}
 	// An executor that is not needed any more leaves the pool by itself (ExploreFar).

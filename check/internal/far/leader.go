@@ -27,6 +27,7 @@ type Leader struct {
 	mu    sync.Mutex         // guards what follows
 	again *executor.Executor // nil until it is needed
 	slots int                // executors that may have a part under way
+	gone  error              // why the workers were let go; nil: they were not
 
 	writing sync.Mutex // guards common
 	common  explore.Common
@@ -39,7 +40,7 @@ func (l *Leader) more(ctx context.Context) *Slot {
 	most := l.Workers()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.slots >= most {
+	if l.slots >= most || l.gone != nil {
 		return nil
 	}
 	l.slots++
@@ -54,7 +55,34 @@ func (l *Leader) tooMany() bool {
 	most := l.Workers()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.slots > most
+	return l.slots > most || l.gone != nil
+}
+
+// letGo lets the workers go once they cannot be told any more what the peers answer, and reports
+// whether they have gone. What they were about is explored here.
+func (l *Leader) letGo() bool {
+	if l.published == nil {
+		return false
+	}
+	why := l.published.Problem()
+	l.mu.Lock()
+	if l.gone != nil || why == nil {
+		defer l.mu.Unlock()
+		return l.gone != nil
+	}
+	l.gone = why
+	l.mu.Unlock()
+	l.options.Say("the workers are let go, and the check goes on by itself: %v", why)
+	l.leave() // without the lock, which those want who wait for workers
+	return true
+}
+
+// Notes are lines that are shown with the verdict.
+func (l *Leader) Notes() (lines []string) {
+	if l != nil && l.gone != nil {
+		lines = append(lines, fmt.Sprintf("the workers were let go early: %v", l.gone))
+	}
+	return lines
 }
 
 // runAgain runs the schedule of an execution that somebody may want to see.
