@@ -166,7 +166,10 @@ func (l *Leader) Explore(ctx context.Context, part []byte, wanted <-chan struct{
 		defer l.forget(l.ctx, message)
 		sent, err = l.js.Publish(sending, "tandem.parts."+name, message)
 	}
-	if l.complain(err); err != nil {
+	if ctx.Err() == nil { // else nobody wants it any more
+		l.complain(err)
+	}
+	if err != nil {
 		l.withdraw(number, 0)
 		await(ctx, wanted, beat) // it may not work the next time, either
 		return nil, fmt.Errorf("%w: %w", ErrUnexplored, err)

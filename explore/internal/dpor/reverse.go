@@ -254,7 +254,7 @@ func (d *Search) insertAt(n *node, r *wakeup.Reversal) bool {
 func (d *Search) insertIn(n *node, r *wakeup.Reversal, found *wakeup.Place) bool {
 	n.todo.Insert(r, found, d.owner)
 	if len(r.Passed) > 0 {
-		n.todo.Branches[r.Passed[0]].Since = d.Counts.Executions
+		n.todo.Branches[r.Passed[0]].Insert(d.Counts.Executions)
 		d.cancelChanged(int(r.Node))
 	} else if !found.Postpone {
 		n.todo.Branches[len(n.todo.Branches)-1].Since = d.Counts.Executions

@@ -48,14 +48,15 @@ func originOf(p *core.Subtree) *origin { return &p.Search.(*Search).origin }
 const quietFor = 8
 
 // untaken returns the branch to split off (Split) as a node and a place there. Nothing was
-// inserted below it in so many executions. The node is -1 if there is none.
+// inserted below it in so many executions, and for as long as shows that no more will be; 0: it may
+// have been. The node is -1 if there is none.
 func (d *Search) untaken(size core.Size, executions int) (node, place int) {
 	of := func(i int) int {
 		if len(d.nodes[i].todo.Postponed) > 0 {
 			return -1
 		}
 		return slices.IndexFunc(d.nodes[i].todo.Branches, func(b *wakeup.Branch) bool {
-			return d.Counts.Executions-b.Since >= executions &&
+			return (executions == 0 || b.IsQuiet(d.Counts.Executions, executions)) &&
 				!d.Has(i, func(p *core.Subtree) bool { return originOf(p).branch == b })
 		})
 	}

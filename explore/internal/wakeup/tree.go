@@ -36,6 +36,9 @@ type Branch struct {
 	// Since is, of a branch of a node, after how many executions it or something below it was
 	// inserted last.
 	Since int
+	// Gap is how many executions there were at most between two such insertions. What is not known
+	// of a branch that came with another one counts as one that was long ago.
+	Gap int
 }
 
 // Own makes the lists those of an owner.
@@ -62,6 +65,17 @@ func (b *Branch) Owned(by *Owner) *Branch {
 	return &c
 }
 
+// Insert notes that something was inserted below a branch of a node, after so many executions.
+func (b *Branch) Insert(executions int) {
+	b.Gap, b.Since = max(b.Gap, executions-b.Since), executions
+}
+
+// IsQuiet reports whether nothing was inserted below a branch of a node for some time, up to so
+// many executions: for at least so many, and for twice as long as ever between two insertions.
+func (b *Branch) IsQuiet(executions, least int) bool {
+	return executions-b.Since >= max(least, 2*b.Gap)
+}
+
 // First is the step that a branch begins with.
 func (b *Branch) First() *trace.Step { return b.Steps[0] }
 
@@ -69,7 +83,8 @@ func (b *Branch) First() *trace.Step { return b.Steps[0] }
 // branch below.
 func (b *Branch) split(n int, by *Owner) *Branch {
 	rest := &Branch{Steps: b.Steps[n:], Below: b.Below}
-	return &Branch{Steps: b.Steps[:n:n], Below: Tree{Branches: []*Branch{rest}, owner: by}, Since: b.Since}
+	return &Branch{Steps: b.Steps[:n:n], Below: Tree{Branches: []*Branch{rest}, owner: by}, Since: b.Since,
+		Gap: b.Gap}
 }
 
 // Spot is a tree in a wakeup tree: a list of branches or, between two steps of a branch, the rest

@@ -232,3 +232,27 @@ func TestWakeupTrees(t *testing.T) {
 func contains(all [][]turn, one []turn) bool {
 	return slices.ContainsFunc(all, func(s []turn) bool { return slices.Equal(s, one) })
 }
+
+// TestIsQuiet: a branch is quiet after twice the longest time between two insertions below it, and
+// not before the least time. A split changes nothing about that.
+func TestIsQuiet(t *testing.T) {
+	b := &Branch{Steps: []*trace.Step{{}, {}}, Since: 100}
+	quietFrom := func(least int) int {
+		n := b.Since
+		for !b.IsQuiet(n, least) {
+			n++
+		}
+		return n
+	}
+	for _, c := range []struct{ insert, least, want int }{
+		{101, 8, 109}, {103, 8, 111}, {113, 8, 133}, {114, 8, 134}, {114, 100, 214}, {200, 8, 372},
+	} {
+		b.Insert(c.insert)
+		if got := quietFrom(c.least); got != c.want {
+			t.Errorf("after an insertion at %d: quiet from %d on, want %d", c.insert, got, c.want)
+		}
+	}
+	if c := b.split(1, &Owner{}); c.Since != b.Since || c.Gap != b.Gap {
+		t.Errorf("split off: %d and %d", c.Since, c.Gap)
+	}
+}
