@@ -19,7 +19,8 @@ package core
 // Size says how large a branch is to be that is split off, in executions. The one that the search
 // reaches first is taken of those that have Enough, or else the one that it reaches last, of those
 // that have at least Least. Before the search reaches it, it is to run Ahead executions. If Quiet
-// is not 0, nothing may have been inserted below the branch in so many executions.
+// is not 0, nothing may have been inserted below the branch in so many executions, and for twice as
+// long as ever between two insertions.
 type Size struct {
 	Least, Enough, Ahead float64
 	Quiet                int
