@@ -153,7 +153,8 @@ type Explorer interface {
 type Ask func(ctx context.Context, question []byte) (answer []byte, err error)
 
 // Answer answers a question of a worker. It is called once at a time. When the context ends it ends
-// soon, and its answer is not sent.
+// soon, and its answer is not sent. Nil is no answer: the worker asks again, as long as there is
+// the run.
 type Answer func(ctx context.Context, question []byte) (answer []byte)
 
 // ErrNoLeader is the error of a question that nobody answers.

@@ -74,8 +74,8 @@ func (d *desk) take(m *nats.Msg) {
 			return // it comes again
 		}
 		last = given{number, d.answer(d.ctx, question), time.Now()}
-		if d.ctx.Err() != nil {
-			return // it may be none
+		if d.ctx.Err() != nil || last.answer == nil {
+			return
 		}
 		maps.DeleteFunc(d.last, func(_ string, g given) bool { return last.at.Sub(g.at) > maxKept })
 		d.last[worker] = last

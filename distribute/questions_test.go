@@ -378,3 +378,22 @@ func TestSilence(t *testing.T) {
 		busy.Wait()
 	}
 }
+
+// TestNoAnswerYet: a question that gets no answer is asked again.
+func TestNoAnswerYet(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	l := mustLead(t, Options{URL: Embedded, Answer: func(ctx context.Context, question []byte) []byte {
+		if asked++; asked == 1 {
+			return nil
+		}
+		return reversed(ctx, question)
+	}})
+	recruitCurious(t, l.URL(), 1, func(err error) { t.Error(err) }).await(l, 1)
+	if found, err := l.Explore(t.Context(), []byte("one"), nil); err != nil || string(found) != "eno" {
+		t.Errorf("found %q, %v", found, err)
+	}
+	if asked != 2 {
+		t.Errorf("it was asked %d times, want 2", asked)
+	}
+}

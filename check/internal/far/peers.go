@@ -84,6 +84,9 @@ func (l *Leader) answer(ctx context.Context, question []byte) []byte {
 	if err == nil {
 		r.Reply, err = l.published.Answer(ctx, &q)
 	}
+	if l.published.Problem() != nil {
+		return nil // the workers are about to be let go
+	}
 	if err != nil {
 		r.Problem = err.Error()
 	}
