@@ -249,6 +249,35 @@ func TestGivenUp(t *testing.T) {
 	<-told
 }
 
+// TestFreeAtTheEnd: when a run ends, a worker ends with its part, and is there for the next run.
+func TestFreeAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s := natsd.Start(t, t.TempDir())
+	l := mustLead(t, Options{URL: s.URL})
+	begun := make(chan struct{})
+	c := recruit(t, s.URL, 0, func(part []byte, stop func() bool) {
+		if string(part) == "endless" {
+			close(begun)
+			testkit.Await(t, "the part is given up", stop)
+		}
+	})
+	end := c.join()
+	defer end()
+	c.await(l, 1)
+	var busy sync.WaitGroup
+	busy.Go(func() {
+		if _, err := l.Explore(t.Context(), []byte("endless"), nil); !errors.Is(err, ErrUnexplored) {
+			t.Errorf("a part of a run that has ended: %v", err)
+		}
+	})
+	<-begun
+	l.Close()
+	busy.Wait()
+	next := mustLead(t, Options{URL: s.URL})
+	c.await(next, 1)
+	explores(t, next, 1, 1)
+}
+
 // TestSilentWorker: the part of a worker that has ended is given to another one.
 func TestSilentWorker(t *testing.T) {
 	t.Parallel()

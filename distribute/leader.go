@@ -223,6 +223,7 @@ func (l *Leader) await(ctx context.Context, number uint64, given *givenPart, wan
 			l.stop(number)
 			return nil, ctx.Err()
 		case <-l.ctx.Done(): // the run has ended
+			l.stop(number)
 			return nil, ErrUnexplored
 		case <-wanted:
 			wanted = nil
@@ -362,6 +363,12 @@ func (l *Leader) finish() {
 	// Nothing is told or taken any more. What follows is cleaning up: it may fail, and the next
 	// leader does it then.
 	l.end()
+	// Workers are to be free for the next run. Who waits for a part says so, too, but may be late.
+	l.mu.Lock()
+	for number := range l.open {
+		l.stop(number)
+	}
+	l.mu.Unlock()
 	l.busy.Wait()
 	l.desk.await()
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)

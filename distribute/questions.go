@@ -28,7 +28,8 @@ type desk struct {
 	last map[string]given // of each worker
 }
 
-// given is an answer. It is kept until its worker asks something else, or has not asked for long.
+// given is an answer. It is kept until its worker asks something else, or until another one does
+// after maxKept.
 type given struct {
 	number uint64 // of the question
 	answer []byte
