@@ -47,9 +47,8 @@ func originOf(p *core.Subtree) *origin { return &p.Search.(*Search).origin }
 // quietFor is after how many executions without an insertion a branch is likely to stay as it is.
 const quietFor = 8
 
-// untaken returns the branch to split off (Split) as a node and a place there. Nothing was
-// inserted below it in so many executions, and for as long as shows that no more will be; 0: it may
-// have been. The node is -1 if there is none.
+// untaken returns the branch to split off (Split) as a node and a place there. It is quiet for so
+// many executions (wakeup.Branch.IsQuiet); 0: it need not be. The node is -1 if there is none.
 func (d *Search) untaken(size core.Size, executions int) (node, place int) {
 	of := func(i int) int {
 		if len(d.nodes[i].todo.Postponed) > 0 {
@@ -132,11 +131,12 @@ func (d *Search) Merge(p *core.Subtree) bool {
 	for i := range node + 1 {
 		d.nodes[i].incomplete = d.nodes[i].incomplete || part.nodes[i].incomplete
 	}
+	d.sizes.Merge(&part.sizes, node, d.Counts.Executions)
+	d.Tally.Absorb(p)
+	// These are insertions after the executions of the subtree, and not before them.
 	for i := range part.exported.all {
 		d.importReversal(&part.exported.all[i])
 	}
-	d.sizes.Merge(&part.sizes, node, d.Counts.Executions)
-	d.Tally.Absorb(p)
 	if part.far != nil {
 		d.mergeFar(part.far, node)
 		d.Recycle(p)

@@ -36,8 +36,9 @@ type Branch struct {
 	// Since is, of a branch of a node, after how many executions it or something below it was
 	// inserted last.
 	Since int
-	// Gap is how many executions there were at most between two such insertions. What is not known
-	// of a branch that came with another one counts as one that was long ago.
+	// Gap is how many executions there were at most between two such insertions. When a branch came
+	// is not known if it came with another one, or from a file. Its Since is 0 then, and the time
+	// up to its first insertion is no gap.
 	Gap int
 }
 
@@ -67,11 +68,15 @@ func (b *Branch) Owned(by *Owner) *Branch {
 
 // Insert notes that something was inserted below a branch of a node, after so many executions.
 func (b *Branch) Insert(executions int) {
-	b.Gap, b.Since = max(b.Gap, executions-b.Since), executions
+	if b.Since > 0 {
+		b.Gap = max(b.Gap, executions-b.Since)
+	}
+	b.Since = executions
 }
 
-// IsQuiet reports whether nothing was inserted below a branch of a node for some time, up to so
-// many executions: for at least so many, and for twice as long as ever between two insertions.
+// IsQuiet reports whether, after so many executions, nothing was inserted below a branch of a node
+// in the last ones: in the last so many at least, and for twice as long as ever between two
+// insertions.
 func (b *Branch) IsQuiet(executions, least int) bool {
 	return executions-b.Since >= max(least, 2*b.Gap)
 }

@@ -252,6 +252,11 @@ func TestIsQuiet(t *testing.T) {
 			t.Errorf("after an insertion at %d: quiet from %d on, want %d", c.insert, got, c.want)
 		}
 	}
+	// When it came is not known, so there is no gap before the first insertion.
+	c := &Branch{Steps: b.Steps}
+	if c.Insert(1000); c.Since != 1000 || c.Gap != 0 || !c.IsQuiet(1008, 8) {
+		t.Errorf("after the first insertion: %d and %d", c.Since, c.Gap)
+	}
 	if c := b.split(1, &Owner{}); c.Since != b.Since || c.Gap != b.Gap {
 		t.Errorf("split off: %d and %d", c.Since, c.Gap)
 	}
