@@ -66,6 +66,10 @@ func newRun(ctx context.Context, o Options, in interest) (*run, error) {
 	var err error
 	if r.executor, err = executor.New(r.ctx, r.config, 0); err != nil {
 		r.end(err)
+		r.executor.Close()
+		if r.peers != nil {
+			err = errors.Join(err, r.peers.Close()) // which has the file of answers for workers
+		}
 	}
 	return r, err
 }

@@ -111,7 +111,9 @@ func (p *Published) give(ctx context.Context, q *Question) (asked bool, err erro
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.counts.Add(counts)
-	p.asked++
+	if err == nil { // else the worker asks again
+		p.asked++
+	}
 	p.news += counts.Misses
 	return !hit, err
 }

@@ -106,6 +106,7 @@ func (x *Executor) start(isolation sut.Isolation) (*sut.Worker, error) {
 func (x *Executor) Renew() {
 	if x.live.Err() != nil { // it is to show what was found
 		x.begin()
+		x.closeTwin() // which was interrupted, too
 	}
 	if w, err := x.start(x.config.Worker.Isolation); err == nil {
 		x.worker.Close()
@@ -123,9 +124,14 @@ func (x *Executor) Close() {
 	if x.worker != nil {
 		x.worker.Close()
 	}
+	x.closeTwin()
+}
+
+// closeTwin ends the twin. It is started anew when it is needed.
+func (x *Executor) closeTwin() {
 	if x.twin != nil {
 		x.twin.Close()
-		x.twin = nil // it is started anew after Renew
+		x.twin = nil
 	}
 }
 

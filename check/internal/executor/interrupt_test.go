@@ -31,8 +31,9 @@ func TestInterrupt(t *testing.T) {
 		Package: "./examples/alphabet"})
 	group := peers.Group{Peers: []peers.Peer{{Name: "server", Listen: "127.0.0.1:9000"}}}
 	var x *Executor
+	asked := 0
 	never := func(scope iocache.Scope) *driver.Driver {
-		far := silent{func() { x.Interrupt() }}
+		far := silent{func() { asked++; x.Interrupt() }}
 		return driver.Follow(t.Context(), driver.Config{Spec: group, Scope: scope}, far).Driver
 	}
 	of := never(iocache.Connection)
@@ -49,9 +50,13 @@ func TestInterrupt(t *testing.T) {
 		},
 		"an audit": func() error { return x.Audit(sut.Schedule{Seed: 1}) },
 	} {
-		for range 2 {
+		for round := range 2 {
+			before := asked
 			if run() == nil { // the end of the worker may be seen first
 				t.Errorf("%s that was interrupted: there is no error", name)
+			}
+			if asked == before {
+				t.Errorf("%s, round %d: nobody has waited for the peers", name, round)
 			}
 			x.Renew()
 		}

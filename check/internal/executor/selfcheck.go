@@ -108,7 +108,7 @@ func (x *Executor) auditSample(s explore.Schedule, transitions int) error {
 // it, so the log of the search's worker stays valid.
 func (x *Executor) Audit(s sut.Schedule) error {
 	a := x.config.Auditor
-	if a == nil || x.ctx.Err() != nil { // peers answer nobody whose check was interrupted
+	if a == nil || x.live.Err() != nil { // peers answer nobody whose check was interrupted
 		return nil
 	}
 	twin, err := x.otherWorker()
