@@ -67,6 +67,17 @@ func askShared(t testing.TB, socket string) SharedStatus {
 	return status
 }
 
+// TestStopIsAnswered: a daemon that is told to stop says so before it ends.
+func TestStopIsAnswered(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "socket")
+	for range 20 {
+		startShared(t, socket)
+		if err := (SharedDaemon{Socket: socket}).Stop(false); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestSharedDaemon has several clients, one of which is killed: what it had is gone, and
 // nothing else.
 func TestSharedDaemon(t *testing.T) {

@@ -43,6 +43,7 @@ type shared struct {
 	listener int
 	since    time.Time
 	stopped  chan struct{}
+	once     sync.Once // to close it
 
 	mu      sync.Mutex
 	clients map[*attached]bool
@@ -90,6 +91,7 @@ func Serve(o Options) error {
 		select {
 		case <-signals:
 			s.stop(true)
+			s.leave()
 		case <-s.stopped:
 		}
 		unix.Shutdown(listener, unix.SHUT_RDWR)
@@ -204,6 +206,9 @@ func (s *shared) welcome(connection int) {
 		fmt.Fprintf(os.Stderr, "tandem-ckptd: a client is turned away: %v\n", err)
 	}
 	wire.Reply(connection, sequence, answer, given)
+	if r.Operation == wire.OpStop && err == nil {
+		s.leave() // before the answer, the process could end without it
+	}
 }
 
 // receiveRequest receives the one message of a client, which has some seconds for it: one that says
@@ -371,8 +376,8 @@ func (a *attached) status() (of wire.Status, err error) {
 	return of, wire.ReadStatus(reply.Descriptors, &of)
 }
 
-// stop has the daemon end. With clients it must be forced. It is told once: a second request
-// changes nothing.
+// stop has nobody become a client any more. With clients it must be forced. Who has been told of it
+// calls leave.
 func (s *shared) stop(force bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -380,12 +385,12 @@ func (s *shared) stop(force bool) error {
 		return fmt.Errorf("it has %d clients: see `tandem ckptd status`, and stop them, or stop with --force",
 			n)
 	}
-	if !s.closing {
-		s.closing = true
-		close(s.stopped)
-	}
+	s.closing = true
 	return nil
 }
+
+// leave ends Serve.
+func (s *shared) leave() { s.once.Do(func() { close(s.stopped) }) }
 
 // end ends the daemons of all clients, and removes the socket. It returns when the processes are
 // gone, so that another daemon may start at once. Clients are not asked: to stop with clients was
