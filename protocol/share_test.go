@@ -28,9 +28,9 @@ func whose(parts int) global.ShareConfig {
 		}}
 }
 
-// TestShareKept: a share that is read goes on as the one that was written, whatever the form of its
-// states, whether they are in files, and however often it was written. Of other bytes comes an
-// error, or a share that can be expanded, and never a panic.
+// TestShareKept: a share that is read has the own states and the transitions of the one that was
+// written, whatever the form of its states, whether they are in files, and however often it was
+// written. Of other bytes comes an error, or a share that can be expanded, and never a panic.
 func TestShareKept(t *testing.T) {
 	dir := t.TempDir()
 	anew := 0
@@ -75,18 +75,17 @@ func TestShareKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer release(t, read)
-		for level, sent, more := levels, 0, 0; level < levels+4; level++ {
+		for level := levels; level < levels+4; level++ {
 			if a, b := mustBegin(t, h), mustBegin(t, read); a != b {
 				t.Fatalf("level %d has %d states, and %d where it was read", level, a, b)
 			}
-			// States in files are expanded in full at first, so more may be handed on then.
-			sent += mustExpand(t, h)
-			if more += mustExpand(t, read); more < sent || more > sent && c.Disk == nil {
-				t.Fatalf("level %d: %d states are handed on, and %d where it was read", level, sent, more)
-			}
-			a, b := h.Tally(), read.Tally()
-			if a.Transitions != b.Transitions || a.Reached != b.Reached {
-				t.Fatalf("level %d: %+v, and where it was read %+v", level, a, b)
+			// Which of the steps that commute are left out depends on how wide vectors are. So
+			// others of what is not its own may be handed on. TestApartTwin has what all shares
+			// come to.
+			mustExpand(t, h)
+			mustExpand(t, read)
+			if a, b := h.Tally().Transitions, read.Tally().Transitions; a != b {
+				t.Fatalf("level %d: %d transitions, and %d where it was read", level, a, b)
 			}
 		}
 		damage(t, config, levels, head, states.Bytes())
@@ -115,16 +114,11 @@ func mustBegin(t *rapid.T, h *overflow.Share) int {
 }
 
 // mustExpand expands a level.
-func mustExpand(t *rapid.T, h *overflow.Share) (handed int) {
+func mustExpand(t *rapid.T, h *overflow.Share) {
 	t.Helper()
-	_, _, err := h.Expand(func(int, uint64, *system.State, *system.State, uint8) error {
-		handed++
-		return nil
-	})
-	if err != nil {
+	if _, _, err := h.Expand(drop); err != nil {
 		t.Fatal(err)
 	}
-	return handed
 }
 
 // drop is a global.Hand.
@@ -134,8 +128,11 @@ func drop(int, uint64, *system.State, *system.State, uint8) error { return nil }
 func damage(t *rapid.T, c overflow.Config, levels int, head, states []byte) {
 	t.Helper()
 	both := append(bytes.Clone(head), states...)
-	// The first byte says what the rest is.
-	at := rapid.IntRange(1, len(both)-1).Draw(t, "at")
+	// The first byte says what the rest is, and the second one how wide counters are.
+	at := 1
+	if rapid.IntRange(0, 3).Draw(t, "isAnywhere") > 0 {
+		at = rapid.IntRange(1, len(both)-1).Draw(t, "at")
+	}
 	if rapid.Bool().Draw(t, "isCut") {
 		both = both[:max(at, len(head))]
 	} else {

@@ -127,7 +127,8 @@ func (r *shareReader) run(states int) error {
 	for i := range widths {
 		widths[i] = int(min(r.in.number(), maxWidth+1))
 	}
-	if r.in.err != nil || log > maxLog || slices.Max(widths) > maxWidth {
+	// Counters only grow, so those of the form have as many bits at least.
+	if r.in.err != nil || log > uint64(r.Share.log) || slices.Max(widths) > maxWidth {
 		return ErrKept
 	}
 	shape, fits := vector.NewShape(&r.System, int(width), uint(log), widths)
