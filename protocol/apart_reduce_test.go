@@ -123,9 +123,13 @@ func TestApartReducedTwin(t *testing.T) {
 		}
 	})
 	t.Logf("%+v", sum)
-	if least := *protocols / 25; sum.fetched == 0 || sum.sent < least || sum.spilled < least ||
-		sum.endless < least || sum.violated < least || sum.states >= sum.whole {
+	least := *protocols / 25
+	if sum.fetched == 0 || sum.sent < least || sum.endless < least || sum.states >= sum.whole {
 		t.Error("some kind of search was rare, or nothing was left out")
+	}
+	// Of few protocols there may be none by chance.
+	if *protocols >= 500 && (sum.spilled < least || sum.violated < least) {
+		t.Error("files were seldom used, or violations are rare")
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // protocols is how many random ones are compared in each test; make deep takes 10,000.
-var protocols = flag.Int("protocols", 200, "how many random protocols are compared with the twin")
+var protocols = flag.Int("protocols", 80, "how many random protocols are compared with the twin")
 
 // mostStates is how many states a random protocol may have to be compared, mostSparse how many one
 // has that is sparse.
