@@ -14,7 +14,7 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
-var systems = flag.Int("systems", 10, "compare `n` random systems with one program")
+var systems = flag.Int("systems", 6, "compare `n` random systems with one program")
 
 // enough are so many systems that they come to all kinds of outcomes, and that what takes long is
 // tested, too.
