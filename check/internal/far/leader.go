@@ -73,7 +73,8 @@ func (l *Leader) letGo() bool {
 	l.gone = why
 	l.mu.Unlock()
 	l.options.Say("the workers are let go, and the check goes on by itself: %v", why)
-	// That may take as long as an answer of the peers that is under way. Meanwhile the check goes on.
+	// That may take as long as an answer of the peers that is under way. Meanwhile the check goes
+	// on.
 	go l.leave()
 	return true
 }

@@ -43,8 +43,8 @@ func System(components int, names []string) *skeleton.System {
 //
 // How often something happens in an execution at most is counted over all nodes: what is late, and
 // datagrams that suffer. So that two insides that may be put together are within that, too, all of
-// it is seen. A connection that a node loses need not be: each node has a limit of its own. A crash is
-// seen anyway, since it goes to nobody.
+// it is seen. A connection that a node loses need not be: each node has a limit of its own. A crash
+// is seen anyway, since it goes to nobody.
 func isShown(e *skeleton.Event) bool {
 	d := network.Did(e)
 	got, _ := e.Got.(network.Event)
