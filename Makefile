@@ -140,7 +140,7 @@ deep: setup build
 	$(GO) test ./ckptd -run 'TestSoak|TestKillsAtRandom' -count=1 -timeout 1h -soak 2000 -kills 24
 	$(GO) test ./explore ./explore/internal/dpor ./explore/internal/trace -count=1 -timeout 1h -rapid.checks 100
 	$(GO) test ./check/internal/nodes -count=1 -timeout 2h -systems 150 -schedules 50 -runs 20 -replays 100
-	$(GO) test ./protocol -run 'Twin' -count=1 -timeout 2h -protocols 10000
+	$(GO) test ./protocol -run 'Twin|TestShareKept' -count=1 -timeout 2h -protocols 10000
 
 # Without UPDATE, a test that is listed as passing and does not is an error.
 std:

@@ -33,7 +33,7 @@ func whose(parts int) global.ShareConfig {
 // written. Of other bytes comes an error, or a share that can be expanded, and never a panic.
 func TestShareKept(t *testing.T) {
 	dir := t.TempDir()
-	anew := 0
+	anew, compared, others := 0, 0, 0
 	checkSpecs(t, mostSparse, drawSpec, func(t *rapid.T, s *spec, _ *twin) {
 		machine, err := newMachine(s.model())
 		if err != nil {
@@ -79,11 +79,16 @@ func TestShareKept(t *testing.T) {
 			if a, b := mustBegin(t, h), mustBegin(t, read); a != b {
 				t.Fatalf("level %d has %d states, and %d where it was read", level, a, b)
 			}
-			// Which of the steps that commute are left out depends on how wide vectors are. So
-			// others of what is not its own may be handed on. TestApartTwin has what all shares
-			// come to.
-			mustExpand(t, h)
-			mustExpand(t, read)
+			// A step that commutes is left out where the worker has met its message before in that
+			// local state (vector.Local.Single). So a worker that has just begun may leave out
+			// less at first, and other states of others are handed on. That is rare, but where
+			// states are in files, which are expanded in full then.
+			handed, again := mustExpand(t, h), mustExpand(t, read)
+			if c.Disk == nil {
+				if compared++; handed != again {
+					others++
+				}
+			}
 			if a, b := h.Tally().Transitions, read.Tally().Transitions; a != b {
 				t.Fatalf("level %d: %d transitions, and %d where it was read", level, a, b)
 			}
@@ -92,6 +97,9 @@ func TestShareKept(t *testing.T) {
 	})
 	if anew == 0 {
 		t.Error("no share has gone to files")
+	}
+	if t.Logf("%d of %d levels hand on others", others, compared); others > 1+compared/50 {
+		t.Error("that is too often")
 	}
 }
 
@@ -114,11 +122,16 @@ func mustBegin(t *rapid.T, h *overflow.Share) int {
 }
 
 // mustExpand expands a level.
-func mustExpand(t *rapid.T, h *overflow.Share) {
+func mustExpand(t *rapid.T, h *overflow.Share) (handed int) {
 	t.Helper()
-	if _, _, err := h.Expand(drop); err != nil {
+	_, _, err := h.Expand(func(int, uint64, *system.State, *system.State, uint8) error {
+		handed++
+		return nil
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
+	return handed
 }
 
 // drop is a global.Hand.
