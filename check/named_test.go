@@ -122,7 +122,8 @@ func TestNamedStates(t *testing.T) {
 	}
 	t.Logf("%d programs, %d of them endless; %d executions ended at known states; %d are spared", compared,
 		endless, ended, spared)
-	if compared < cases(20, 10) || endless < 3 || ended < 50 || spared < 50 {
+	if compared < cases(20, 10) || endless < cases(5, 3) || ended < cases(100, 50) ||
+		spared < cases(100, 50) {
 		t.Error("too little was compared")
 	}
 }
