@@ -84,10 +84,8 @@ func TestShareKept(t *testing.T) {
 			// less at first, and other states of others are handed on. That is rare, but where
 			// states are in files, which are expanded in full then.
 			handed, again := mustExpand(t, h), mustExpand(t, read)
-			if c.Disk == nil {
-				if compared++; handed != again {
-					others++
-				}
+			if compared++; c.Disk == nil && handed != again {
+				others++
 			}
 			if a, b := h.Tally().Transitions, read.Tally().Transitions; a != b {
 				t.Fatalf("level %d: %d transitions, and %d where it was read", level, a, b)
