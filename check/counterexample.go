@@ -8,7 +8,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
-	"github.com/tandem-mc/tandem/check/internal/translate"
+	"github.com/tandem-mc/tandem/check/internal/recording"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -57,7 +57,7 @@ func (e *explainer) explain(v *violation, result *Result) error {
 	}
 	// The earlier access of a race has no stack unless the runtime watches for it from the start.
 	schedule.Show = &sut.Show{Watch: v.Log.Race.First()}
-	preempting, err := preemptions(x.Worker(), schedule, x.Answers, v.Events)
+	preempting, err := executor.Preemptions(x.Worker(), schedule, x.Answers, v.Events)
 	if err != nil {
 		return fmt.Errorf("running the counterexample again: %w", err)
 	}
@@ -83,12 +83,12 @@ func (e *explainer) explain(v *violation, result *Result) error {
 	if v.tests != nil {
 		shown.Run.Args = v.tests
 	}
-	rec := recording(e.options, log, exchanges)
+	rec := recording.New(e.options.Program, about(e.options), log, exchanges)
 	if rec.Cache, err = e.cache(exchanges, len(result.Violations)); err != nil {
 		return err
 	}
 	shown.Cache = rec.Cache
-	shown.Schedule = scheduleOf(e.options.Program, rec)
+	shown.Schedule = recording.Printed(e.options.Program, rec)
 	shown.Summary.Executions = v.executions
 	summary := shown.Summary
 	summary.Counterexample = shown
@@ -98,18 +98,13 @@ func (e *explainer) explain(v *violation, result *Result) error {
 	return nil
 }
 
-// preemptions runs a schedule and tells which of its transitions preempt another goroutine. events
-// is its log; where that is too long for what else could have been picked, nothing is known. The
-// events of the second run are compared without those of kind Enabled, which the first run did not
-// ask for. An error is one of the worker.
-func preemptions(w *sut.Worker, s sut.Schedule, answers func() sut.Peers,
-	events []sut.Event) ([]bool, error) {
-	s.WantEnabled = true
-	log, err := w.Run(s, answers())
-	if err != nil || narrate.FirstDifference(events, narrate.WithoutEnabled(log.Events)) >= 0 {
-		return nil, err
+// about is what was checked, as a recording tells it.
+func about(o *Options) report.Program {
+	p := report.Program{Package: o.Package, Args: o.Args, Env: o.Env, Directory: o.Dir, World: o.World}
+	if p.Peers = o.Group != nil; p.Peers {
+		p.Backend = o.BackendName
 	}
-	return translate.Preemptions(log.Events), nil
+	return p
 }
 
 // visited is which places of the I/O cache executions have come by that were reported to the

@@ -2,16 +2,15 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/tandem-mc/tandem/check/internal/attached"
 	"github.com/tandem-mc/tandem/check/internal/driver"
-	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/nodes"
+	"github.com/tandem-mc/tandem/check/internal/recording"
 	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
@@ -51,20 +50,15 @@ func Debug(ctx context.Context, rec *report.Recording, dir string, step int,
 	}
 	defer clean()
 	// All is known before the process is there for which somebody waits.
-	r := &replaying{program: program, recording: there}
-	for _, e := range rec.Exchanges {
-		r.exchanges = append(r.exchanges, recordedExchange(e))
-	}
-	d := Debugged{Executable: program.Path}
-	schedule := r.schedule()
-	if err := r.rehearse(&schedule, step, &d); err != nil {
+	r, err := recording.Rehearse(program, there)
+	if err != nil {
 		return err
 	}
-	p := there.Program
-	return attached.Run(program, sut.Options{Args: p.Args, Env: p.Env, Dir: p.Directory,
-		Environment: p.World}, d.given(use), func(w *sut.Worker) {
-		_, _ = w.Run(schedule, executor.Recorded(p.Peers, r.exchanges))
-	})
+	d := Debugged{Executable: program.Path, Changed: r.Parted}
+	if err := d.find(program, r.Log, r.Given(), step); err != nil {
+		return err
+	}
+	return attached.Run(program, r.Options, d.given(use), func(w *sut.Worker) { _, _ = r.Again(w) })
 }
 
 // given is use, with the process that it is about.
@@ -107,35 +101,6 @@ func DebugNode(ctx context.Context, rec *report.NodesRecording, dir, name string
 		return fmt.Errorf("node %s: %w", n.Name, err)
 	}
 	return attached.Run(program, r.Options, d.given(use), func(w *sut.Worker) { _, _ = r.Again(w) })
-}
-
-// rehearse runs the schedule once without a debugger, to see where it goes. If it cannot be
-// followed, it is replaced by what can be.
-func (r *replaying) rehearse(schedule *sut.Schedule, step int, d *Debugged) (err error) {
-	if r.worker, err = r.start(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.worker.Close()) }()
-	// If the peers would be asked for something else, the session ends there, too.
-	answers := executor.Recorded(r.recording.Program.Peers, r.exchanges)
-	log, err := r.worker.Run(*schedule, answers)
-	if parted := narrate.Parted(r.program, r.recording, log, err); parted != nil {
-		d.Changed = parted.String()
-	}
-	if log == nil {
-		return err
-	}
-	kept := executor.Keep(log)
-	if err == nil && log.Outcome == sut.Diverged {
-		followed, err := r.followed(schedule)
-		if err != nil {
-			return err
-		}
-		if followed != nil {
-			kept = executor.Keep(followed)
-		}
-	}
-	return d.find(r.program, &kept.Log, driver.NewRecorded(r.exchanges).Given(), step)
 }
 
 // find finds the step that is asked for, in an execution and what its peers were given; 0: none is.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tandem-mc/tandem/check/internal/dials"
+	"github.com/tandem-mc/tandem/check/internal/recording"
 	"github.com/tandem-mc/tandem/check/internal/scratch"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
@@ -240,6 +241,16 @@ func PackageDirectory(ctx context.Context, tags []string, pkg string) string {
 		return pkg
 	}
 	return list[0].Dir
+}
+
+// Replayed is what a recorded schedule leads to in a program that may have changed since.
+type Replayed = recording.Replayed
+
+// Replay runs a recorded counterexample again, without peers, times times. An error says in which
+// run the very program that was recorded went another way. A program that has changed is followed
+// as far as it agrees.
+func Replay(p *sut.Program, rec *report.Recording, times int) (*Replayed, error) {
+	return recording.Replay(p, rec, times)
 }
 
 // ReplayHere builds the program of a recording in a directory, and replays the recording so many

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
+	"github.com/tandem-mc/tandem/check/internal/recording"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/report"
 )
@@ -35,7 +36,7 @@ func (r *run) replayAsked() (ended bool, err error) {
 		return false, err
 	}
 	// Timers may fire as early as they did when it was recorded.
-	schedule := r.config.Violating(recordedActions(rec), rec.Program.World.EarlyTimers)
+	schedule := r.config.Violating(recording.Actions(rec), rec.Program.World.EarlyTimers)
 	schedule.Lenient, schedule.Rounds = true, executor.MaxRounds
 	if log, err = x.Run(schedule); err != nil {
 		return false, err

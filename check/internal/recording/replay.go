@@ -1,18 +1,13 @@
-package check
+package recording
 
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/check/internal/translate"
-	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
@@ -32,15 +27,12 @@ type Replayed struct {
 // program that has changed is followed as far as it agrees. If it cannot follow the schedule, what
 // can be followed of the rest is, to see whether that leads to a violation all the same.
 func Replay(p *sut.Program, rec *report.Recording, times int) (*Replayed, error) {
-	r := &replaying{program: p, recording: rec}
+	r := newReplaying(p, rec)
 	var err error
 	if r.worker, err = r.start(); err != nil {
 		return nil, err
 	}
 	defer func() { r.worker.Close() }()
-	for _, e := range rec.Exchanges {
-		r.exchanges = append(r.exchanges, recordedExchange(e))
-	}
 	// All runs of one build are the same, so the first one is shown.
 	var first *Replayed
 	for i := range times {
@@ -63,27 +55,29 @@ type replaying struct {
 	worker    *sut.Worker
 }
 
-// start starts a worker in the surroundings that were recorded.
-func (r *replaying) start() (*sut.Worker, error) {
-	p := r.recording.Program
-	return sut.Start(r.program, sut.Options{Args: p.Args, Env: p.Env, Dir: p.Directory,
-		Environment: p.World})
+// newReplaying is a replay that has no worker yet.
+func newReplaying(p *sut.Program, rec *report.Recording) *replaying {
+	r := &replaying{program: p, recording: rec}
+	for _, e := range rec.Exchanges {
+		r.exchanges = append(r.exchanges, recordedExchange(e))
+	}
+	return r
 }
+
+// options are those of a worker in the surroundings that were recorded.
+func (r *replaying) options() sut.Options {
+	p := r.recording.Program
+	return sut.Options{Args: p.Args, Env: p.Env, Dir: p.Directory, Environment: p.World}
+}
+
+// start starts a worker.
+func (r *replaying) start() (*sut.Worker, error) { return sut.Start(r.program, r.options()) }
 
 // schedule is that of the recording.
 func (r *replaying) schedule() sut.Schedule {
 	s := sut.Schedule{WantLeaks: r.recording.Expect.Outcome == sut.Leaked.String()}
-	s.Prefix = recordedActions(r.recording)
+	s.Prefix = Actions(r.recording)
 	return s
-}
-
-// recordedActions is the schedule of a recording as a worker takes it. A goroutine is known by its
-// place in the spawn tree, which edits of other goroutines do not change.
-func recordedActions(rec *report.Recording) (list []model.Action) {
-	for _, c := range rec.Schedule {
-		list = append(list, model.Action{Goroutine: model.GoroutineID(c.Goroutine), Choice: c.Choice})
-	}
-	return list
 }
 
 // run replays once. What is shown is only made if it is wanted.
@@ -154,7 +148,7 @@ func (r *replaying) show(schedule sut.Schedule, log *sut.Log) (*report.Counterex
 	kept := executor.Keep(log)
 	// What else could have been picked is asked for in a run of its own, as in a check. Recorded
 	// answers are used up by a run, so each has its own.
-	preempting, err := preemptions(r.worker, schedule, func() sut.Peers {
+	preempting, err := executor.Preemptions(r.worker, schedule, func() sut.Peers {
 		return executor.Recorded(rec.Program.Peers, r.exchanges)
 	}, kept.Events)
 	if err != nil {
@@ -183,7 +177,7 @@ func (r *replaying) show(schedule sut.Schedule, log *sut.Log) (*report.Counterex
 		Reason:      "as recorded",
 		Assumptions: report.Assumptions{Preemptible: r.program.Open, Backend: rec.Program.Backend},
 	}
-	shown.Schedule = scheduleOf(r.program, rec)
+	shown.Schedule = Printed(r.program, rec)
 	return shown, nil
 }
 
@@ -197,91 +191,4 @@ func asRecorded(rec *report.Recording, log *sut.Log) error {
 		return errors.New("the event log differs from the one recorded: check the program again")
 	}
 	return nil
-}
-
-// recording is the counterexample as `tandem replay` needs it.
-func recording(o *Options, log *sut.Log, exchanges []driver.Exchange) *report.Recording {
-	p, world := o.Program, o.World
-	world.EarlyTimers = log.EarlyTimers
-	rec := &report.Recording{
-		Program: report.Program{
-			Package: o.Package, Args: o.Args, Env: o.Env, World: world,
-			Directory: o.Dir,
-			Peers:     o.Group != nil, Backend: Assumptions(*o).Backend,
-			Tests: p.Tests, Preemptible: p.Open, Races: p.Races, Tags: p.Tags,
-			GoVersion: p.Version, Build: p.Hash,
-		},
-		Expect:   report.Expectation{Outcome: log.Outcome.String(), EventLog: narrate.EventHash(log.Events)},
-		Schedule: narrate.Chosen(p, log.Events),
-	}
-	for _, x := range exchanges {
-		rec.Exchanges = append(rec.Exchanges, recordExchange(x))
-	}
-	return rec
-}
-
-// scheduleOf is a recording as a string; empty if it cannot be one, or would be too long to print.
-// The package has its import path there, since nobody knows where the string will be used. The
-// directory in which the program ran is told from there on.
-func scheduleOf(p *sut.Program, rec *report.Recording) report.Schedule {
-	path := strings.TrimSuffix(p.ImportPath, ".test")
-	dir, err := filepath.Rel(p.Dir, rec.Program.Directory)
-	if err != nil || path == "command-line-arguments" { // files, which have no path
-		return ""
-	}
-	// Whatever is wrong with it, the file has all that it would have.
-	s, err := report.NewSchedule(rec, path, dir)
-	if err != nil || len(s) > report.MaxPrinted {
-		return ""
-	}
-	return s
-}
-
-// recordExchange is an exchange as a recording keeps it. A replay has no peers: whatever the
-// program can notice of them has to be in it.
-func recordExchange(x driver.Exchange) report.Exchange {
-	e := report.Exchange{
-		Input: x.Input, Refused: x.Answer.Refused, Deliveries: x.Answer.Deliveries,
-		Clients: x.Answer.Clients, Failure: x.Answer.Failure,
-	}
-	if t := x.Answer.Time; t != (model.Time{}) {
-		e.Time = &report.PassedTime{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due, Peer: x.TimerOf}
-	}
-	for i, listener := range x.Answer.Opened {
-		e.Opened = append(e.Opened, report.Opening{Conn: x.Answer.First + i, Listener: listener})
-	}
-	for _, end := range x.Ended {
-		e.Ended = append(e.Ended, report.Ending{Peer: end.Peer, Status: int(end.Status)})
-	}
-	for _, w := range x.Wrote {
-		e.Wrote = append(e.Wrote, report.Wrote{Peer: w.Peer, Text: []byte(w.Text)})
-	}
-	e.Unheard = !x.Heard
-	return e
-}
-
-// recordedExchange is the inverse of recordExchange.
-func recordedExchange(e report.Exchange) driver.Exchange {
-	x := driver.Exchange{Input: e.Input, Cached: true, Heard: !e.Unheard}
-	x.Answer = model.Answer{
-		Reaction: model.Reaction{Refused: e.Refused, Deliveries: e.Deliveries},
-		Conn:     e.Input.Conn, Clients: e.Clients, Failure: e.Failure,
-	}
-	if t := e.Time; t != nil {
-		x.Answer.Time = model.Time{Passed: t.Passed, Idle: t.Idle, Tie: t.Tie, Due: t.Due}
-		x.TimerOf = t.Peer
-	}
-	for i, o := range e.Opened {
-		if i == 0 {
-			x.Answer.First = o.Conn
-		}
-		x.Answer.Opened = append(x.Answer.Opened, o.Listener)
-	}
-	for _, gone := range e.Ended {
-		x.Ended = append(x.Ended, driver.End{Peer: gone.Peer, Status: unix.WaitStatus(gone.Status)})
-	}
-	for _, w := range e.Wrote {
-		x.Wrote = append(x.Wrote, driver.Written{Peer: w.Peer, Text: string(w.Text)})
-	}
-	return x
 }
