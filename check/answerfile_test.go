@@ -15,7 +15,7 @@ import (
 
 func openKept(t testing.TB, path string) *saved.AnswerFile {
 	t.Helper()
-	k, err := saved.OpenAnswerFile(path, "these peers", nil, isThese, func(err error) { t.Error(err) })
+	k, err := saved.OpenAnswerFile(path, "these peers", nil, 0, isThese, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,6 +176,7 @@ func (b *peersBeside) tell(run *report.Run) {
 	result.Counts.PeerCounts, result.Reads, result.Uninstrumented = counts, known.Reads, known.Uninstrumented
 	result.Refusal, result.Unstored, result.Skipped, result.WhyKilled = known.Refusal, known.Unstored,
 		known.Skipped, known.Killed
+	run.Details = append(run.Details, known.Crowded...)
 	// What nodes have done is counted by those who run them.
 	was := run.Counts
 	run.Counts = peerCounts(b.options, result)

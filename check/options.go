@@ -240,7 +240,6 @@ var _ = [1]struct{}{}[sut.DefaultStart-peers.DefaultStart]
 // limit sets what a cache may take, and what may differ in its answers. Each cache of a check has
 // the same limit.
 func (o *Options) limit(c *iocache.Cache) {
-	const unlessSaid = 1 << 30
 	c.SetMasks(o.Masks)
-	c.Limit(cmp.Or(o.CacheBytes, unlessSaid))
+	c.Limit(cmp.Or(o.CacheBytes, driver.DefaultBytes))
 }

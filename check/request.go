@@ -185,5 +185,5 @@ func (r Request) openKept(
 		return nil, err
 	}
 	failed := func(err error) { say("%v; the check goes on", err) }
-	return saved.OpenAnswerFile(file, string(text), masks, d.Same, failed)
+	return saved.OpenAnswerFile(file, string(text), masks, int64(config.CacheMib)<<20, d.Same, failed)
 }

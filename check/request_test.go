@@ -243,7 +243,7 @@ func TestStartDate(t *testing.T) {
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	kept := filepath.Join(t.TempDir(), "cache")
 	description := `{"peers":{},"programs":{},"date":"2026-01-31T00:00:00Z"}`
-	k, err := saved.OpenAnswerFile(kept, description, nil, nil, nil)
+	k, err := saved.OpenAnswerFile(kept, description, nil, 0, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

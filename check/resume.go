@@ -92,7 +92,7 @@ func (r *run) resume(s *saved.State) error {
 // resumePeers takes over what was saved of the peers' side.
 func resumePeers(d *driver.Driver, s *saved.State, o *Options) error {
 	if s.CacheBytes > 0 {
-		d.Adopt(driver.RoomyCache(o.Masks), "the search was resumed", o.Saving.Run.Answers)
+		d.Adopt(driver.RoomyCache(o.Masks, o.CacheBytes), "the search was resumed", o.Saving.Run.Answers)
 		if err := o.Saving.Run.Recall(d.Cache()); err != nil {
 			return err
 		}

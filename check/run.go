@@ -263,8 +263,9 @@ func (r *run) known() *Result {
 		result.Reads, result.Uninstrumented, result.Refusal = known.Reads, known.Uninstrumented, known.Refusal
 		result.Unstored, result.Skipped, result.WhyKilled = known.Unstored, known.Skipped, known.Killed
 		result.Scope = r.options.scope(tally.Counts)
+		result.Notes = known.Crowded
 		if !r.clock.isResumed() { // else it is not known of the executions before
-			result.Notes = known.Unused
+			result.Notes = append(result.Notes, known.Unused...)
 		}
 	}
 	result.Notes = slices.Concat(result.Notes, missed.Notes(), r.notes, r.leader.Notes())

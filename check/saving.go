@@ -137,7 +137,7 @@ func keepOn(d *driver.Driver, k *saved.AnswerFile, o *Options) error {
 	o.limit(k.Cache())
 	d.OnRecord(func(e iocache.Entry) { k.Follow(d.Cache(), e) })
 	// When each answer was recorded: later ones may have cut the ways to earlier ones.
-	asItWas := driver.RoomyCache(o.Masks)
+	asItWas := driver.RoomyCache(o.Masks, o.CacheBytes)
 	return o.Saving.Run.Answers(func(e iocache.Entry) error {
 		err := asItWas.Restore(e)
 		k.Follow(asItWas, e)

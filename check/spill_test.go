@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore"
@@ -16,21 +17,32 @@ import (
 // TestSpillingCheck: with less memory for the answers of the peers than they take the verdict is
 // the same, and if they cannot be read back that is an error.
 func TestSpillingCheck(t *testing.T) {
-	want, all := withCacheBytes(t, 0)
-	verdict, stats := withCacheBytes(t, all.Bytes-100)
-	if verdict != want || all.Spilled > 0 || stats.Spilled == 0 {
-		t.Errorf("%+v, %+v; without a limit %+v, %+v", verdict, stats, want, all)
+	want, all, _ := withCacheBytes(t, 0)
+	verdict, stats, notes := withCacheBytes(t, all.Bytes-100)
+	if verdict != want || all.Spilled > 0 || stats.Spilled == 0 || len(notes) > 0 {
+		t.Errorf("%+v, %+v, %q; without a limit %+v, %+v", verdict, stats, notes, want, all)
+	}
+	// On a full disk it takes some memory more, and says so.
+	verdict, stats, notes = withCacheBytes(t, all.Bytes-100, &lossyStore{isFull: true})
+	if verdict != want || stats.Spilled > 0 || len(notes) != 1 ||
+		!strings.Contains(notes[0], syscall.ENOSPC.Error()) || !strings.Contains(notes[0], "TMPDIR") {
+		t.Errorf("on a full disk %+v, %+v, %q; without a limit %+v, %+v", verdict, stats, notes, want, all)
 	}
 }
 
-// withCacheBytes is the verdict of a check with so much memory for the answers, and what they took.
-func withCacheBytes(t *testing.T, limit int64) (v explore.Verdict, stats iocache.Stats) {
+// withCacheBytes is the verdict of a check with so much memory for the answers, what they took, and
+// what is said of it. Files are those of the machine, unless there is another store.
+func withCacheBytes(t *testing.T, limit int64, store ...iocache.Store) (v explore.Verdict,
+	stats iocache.Stats, notes []string) {
 	o := httpGet.options(t)
 	o.CacheBytes = limit
 	o.Group.Peers[0].Choices = 1 // always the same dates, so always as many different answers
 	r, err := newRun(context.Background(), o, interest{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, s := range store {
+		r.peers.Cache().SpillTo(s)
 	}
 	r.config.Kind = func(*sut.Log, explore.Outcome) string {
 		stats = r.peers.Cache().Stats()
@@ -40,7 +52,12 @@ func withCacheBytes(t *testing.T, limit int64) (v explore.Verdict, stats iocache
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result.Verdict, stats
+	for _, note := range result.Notes {
+		if strings.Contains(note, "cache_mib") {
+			notes = append(notes, note)
+		}
+	}
+	return result.Verdict, stats, notes
 }
 
 func TestLostAnswersAreAnError(t *testing.T) {
@@ -73,12 +90,16 @@ func TestLostAnswersAreAnError(t *testing.T) {
 
 // lossyStore is a store that may lose what it has.
 type lossyStore struct {
-	data []byte
-	lost bool
+	data   []byte
+	lost   bool
+	isFull bool
 }
 
 // Append implements iocache.Store.
 func (s *lossyStore) Append(data []byte) (int64, error) {
+	if s.isFull {
+		return 0, syscall.ENOSPC
+	}
 	s.data = append(s.data, data...)
 	return int64(len(s.data) - len(data)), nil
 }

@@ -18,7 +18,7 @@ type answerStore struct {
 
 	// For reactions for which there is no room; nil: there is none.
 	store   Store
-	least   int64 // bytes that a reaction takes which goes there
+	outage  outage // of the store
 	spilled map[answerID]stored
 	hand    answerID // what was looked at last, to be put there
 }
@@ -183,31 +183,39 @@ func (s *answerStore) read(id answerID) (Reaction, error) {
 // round the answers. One that was looked up since the hand passed last stays, and loses that mark;
 // another one is spilled. After two rounds all that can be is.
 func (s *answerStore) makeRoom(needed, limit int64) {
+	o := &s.outage
+	if s.store == nil || o.err != nil && s.bytes+needed < o.next {
+		return
+	}
 	target := limit - limit/8 - needed
-	for looked := 0; s.store != nil && s.bytes > target && looked < 2*len(s.answers); looked++ {
+	for looked := 0; s.bytes > target && looked < 2*len(s.answers); looked++ {
 		if s.hand++; int(s.hand) >= len(s.answers) {
 			s.hand = 0
 		}
 		a := &s.answers[s.hand]
 		if a.used {
 			a.used = false
-		} else if size := a.size(); !a.spilled && size >= s.least && size < codec.MaxFrame/2 {
-			s.spill(s.hand)
+		} else if size := a.size(); !a.spilled && size >= leastSpilled && size < codec.MaxFrame/2 {
+			if err := s.spill(s.hand); err != nil {
+				o.failedAt(s.bytes+needed, limit, err)
+				return
+			}
+			o.err, o.pause = nil, 0
 		}
 	}
 }
 
-// spill puts an answer into the store. Should that fail, nothing more is put there.
-func (s *answerStore) spill(id answerID) {
+// spill puts an answer into the store. After an error it is where it was.
+func (s *answerStore) spill(id answerID) error {
 	a := &s.answers[id]
 	frame := AppendEntry(nil, Entry{Input: Input{Kind: Close}, Reaction: a.reaction()})
 	offset, err := s.store.Append(frame)
 	if err != nil {
-		s.least = codec.MaxFrame
-		return
+		return err
 	}
 	s.forget(id)
 	s.bytes += storedBytes
 	s.spilled[id] = stored{offset, int32(len(frame))}
 	a.spilled = true
+	return nil
 }

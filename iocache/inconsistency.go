@@ -12,10 +12,19 @@ type LimitError struct {
 	Limits Limits
 	Nodes  int   // places held
 	Bytes  int64 // memory held
+	Store  error // why nothing can be put into the Store; nil: it works, or there is none
 }
+
+// Unwrap is why there is no room in the Store.
+func (e *LimitError) Unwrap() error { return e.Store }
 
 // Error says what is full and what to do.
 func (e *LimitError) Error() string {
+	if e.Store != nil {
+		return fmt.Sprintf("the I/O cache is full: it holds %d bytes of at most %d, and cannot put "+
+			"answers into its file: %v; make room in the directory for temporary files, or name another "+
+			"one by TMPDIR", e.Bytes, e.Limits.Bytes, e.Store)
+	}
 	return fmt.Sprintf("the I/O cache is full: it holds %d places of at most %d and %d bytes of at most %d; "+
 		"raise its limits, or bound the search by fewer executions or a smaller depth",
 		e.Nodes, e.Limits.Nodes, e.Bytes, e.Limits.Bytes)

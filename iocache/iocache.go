@@ -79,15 +79,26 @@ type Stats struct {
 	Bytes        int64 // memory held, estimated
 	Images       int   // physical checkpoints
 	Spilled      int   // reactions that are in the Store
+	Outage       Outage
+}
+
+// Outage says that the Store could not take what was to be put there.
+type Outage struct {
+	Failed int   // how often that was so; it was tried again after each time
+	First  error // why for the first time; nil: never
+	// Exceeded is how many bytes more than the limit the cache held at most meanwhile: never more
+	// than a quarter of it.
+	Exceeded int64
 }
 
 // Cache is the tree of all inputs and reactions so far. Make one with New.
 type Cache struct {
 	placeTree
-	limits Limits
-	hits   int
-	misses int
-	images images
+	limits  Limits
+	isRoomy bool // see Roomy
+	hits    int
+	misses  int
+	images  images
 }
 
 // New returns an empty cache. It panics if a limit is negative or there may be
@@ -212,6 +223,7 @@ func (c *Cache) Stats() Stats {
 		Nodes:  len(c.nodes),
 		Bytes:  c.bytes,
 		Images: c.images.count, Spilled: len(c.spilled),
+		Outage: Outage{Failed: c.outage.failed, First: c.outage.first, Exceeded: c.outage.exceeded},
 	}
 }
 
@@ -219,10 +231,18 @@ func (c *Cache) Stats() Stats {
 // were not looked up for the longest time, nearly (the clock algorithm). What is spilled is
 // answered as before, but for the time that it takes to read. Requests and the tree itself stay in
 // memory.
-func (c *Cache) SpillTo(s Store) { c.store, c.least = s, leastSpilled }
+//
+// If the store fails, as on a full disk, it is tried again when the cache has grown by a 256th of
+// its limit, then by twice as much, and so on up to a 32nd. Meanwhile the cache may hold a quarter
+// more than its limit. That is in Stats.
+func (c *Cache) SpillTo(s Store) { c.store, c.outage = s, outage{} }
 
 // Limit sets the limit of bytes.
-func (c *Cache) Limit(bytes int64) { c.limits.Bytes = bytes }
+func (c *Cache) Limit(bytes int64) { c.limits.Bytes, c.isRoomy = bytes, false }
+
+// Roomy sets a limit of bytes beyond which the cache spills, but refuses nothing for want of room
+// as long as that works. It is for what is read from a file: there was room for it once.
+func (c *Cache) Roomy(bytes int64) { c.limits.Bytes, c.isRoomy = bytes, true }
 
 // Rules are the masks and the limit of bytes, for a copy of the cache.
 func (c *Cache) Rules() (masks []Mask, bytes int64) { return slices.Clone(c.masks), c.limits.Bytes }

@@ -294,10 +294,16 @@ func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
 	if c.bytes+needed > c.limits.Bytes {
 		c.makeRoom(needed, c.limits.Bytes)
 	}
-	if len(c.nodes)+nodes <= c.limits.Nodes && c.bytes+needed <= c.limits.Bytes {
-		return nil
+	o := &c.outage
+	over := c.bytes + needed - c.limits.Bytes
+	hasRoom := over <= o.beyond(c.limits.Bytes) || c.isRoomy && o.err == nil
+	if len(c.nodes)+nodes > c.limits.Nodes || !hasRoom {
+		return &LimitError{Limits: c.limits, Nodes: len(c.nodes), Bytes: c.bytes, Store: o.err}
 	}
-	return &LimitError{Limits: c.limits, Nodes: len(c.nodes), Bytes: c.bytes}
+	if o.err != nil {
+		o.exceeded = max(o.exceeded, over)
+	}
+	return nil
 }
 
 // repeatedDifferently is the error for a request that was answered in two ways.

@@ -9,14 +9,16 @@ import (
 
 // memoryStore is a Store that may be full, and damaged.
 type memoryStore struct {
-	data  []byte
-	limit int // bytes; 0: none
+	data   []byte
+	limit  int // bytes; 0: none
+	failed int // calls of Append
 }
 
 var errFull = errors.New("it is full")
 
 func (s *memoryStore) Append(data []byte) (int64, error) {
 	if s.limit > 0 && len(s.data)+len(data) > s.limit {
+		s.failed++
 		return 0, errFull
 	}
 	s.data = append(s.data, data...)
@@ -97,17 +99,86 @@ func TestWhatIsUsedStays(t *testing.T) {
 
 // TestFullStore: when nothing more can be spilled the cache is full, and has all that it had.
 func TestFullStore(t *testing.T) {
-	c := New(Limits{Bytes: 1 << 20})
-	c.SpillTo(&memoryStore{limit: 500_000})
+	const limit = 1 << 20
+	c, store := New(Limits{Bytes: limit}), &memoryStore{limit: 500_000}
+	c.SpillTo(store)
 	cursors, err := fill(t, c, 10_000)
 	var full *LimitError
-	if !errors.As(err, &full) || c.Stats().Spilled == 0 {
+	if !errors.As(err, &full) || !errors.Is(err, errFull) || c.Stats().Spilled == 0 {
 		t.Fatalf("error %v, %+v", err, c.Stats())
+	}
+	// A quarter more was taken, while the store was tried a few times only.
+	s := c.Stats()
+	if s.Bytes <= limit || s.Bytes > limit+limit/4 || s.Outage.Exceeded < s.Bytes-limit ||
+		s.Outage.Exceeded > limit/4 {
+		t.Errorf("%+v", s)
+	}
+	if o := s.Outage; o.Failed != store.failed || o.Failed < 3 || o.Failed > 16 || o.First != errFull {
+		t.Errorf("%+v, and the store has failed %d times", o, store.failed)
 	}
 	for i, cur := range cursors[:len(cursors)-1] {
 		if _, served, _, hit, _ := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
 			t.Fatalf("request %d: %v, hit %v", i, served, hit)
 		}
+	}
+}
+
+// TestStoreFullForAMoment: a store that was full is used again when there is room. Then the cache
+// takes no more than its limit. That happens several times.
+func TestStoreFullForAMoment(t *testing.T) {
+	const limit, requests = 1 << 20, 4000
+	c, store := New(Limits{Bytes: limit}), &memoryStore{limit: 200_000}
+	c.SpillTo(store)
+	var cursors []NodeID
+	cur, err := c.Record(Root, connect(0), Reaction{})
+	moments, before := 0, 0
+	for i := range requests {
+		if err != nil {
+			t.Fatalf("request %d: %v", i, err)
+		}
+		cursors = append(cursors, cur)
+		cur, err = c.Record(cur, send("more"), answerTo(i))
+		if s := c.Stats(); store.failed > before+2 {
+			if s.Bytes <= limit || s.Bytes > limit+limit/4 {
+				t.Errorf("while it is full: %+v", s)
+			}
+			store.limit += 700_000
+			moments, before = moments+1, store.failed
+		} else if c.outage.err == nil && s.Bytes > limit {
+			t.Errorf("while there is room: %+v", s)
+		}
+	}
+	s := c.Stats()
+	if o := s.Outage; moments < 3 || o.First != errFull || o.Exceeded <= 0 || o.Exceeded > limit/4 {
+		t.Errorf("%d moments, %+v", moments, s)
+	}
+	for i, cur := range cursors {
+		if _, served, _, hit, _ := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
+			t.Fatalf("request %d: %v, hit %v", i, served, hit)
+		}
+	}
+}
+
+// TestRoomy: what is read from a file is spilled beyond the limit, and refused only if that cannot
+// be done.
+func TestRoomy(t *testing.T) {
+	const limit, requests = 1 << 18, 2000 // the requests alone take more
+	c := New(Limits{})
+	c.SpillTo(&memoryStore{})
+	c.Roomy(limit)
+	if _, err := fill(t, c, requests); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.Stats(); s.Bytes < limit || s.Bytes > requests*500 || s.Spilled < requests-10 {
+		t.Errorf("%+v", s)
+	}
+	c = New(Limits{})
+	c.SpillTo(&memoryStore{limit: 1})
+	c.Roomy(limit)
+	var full *LimitError
+	if _, err := fill(t, c, requests); !errors.As(err, &full) || !errors.Is(err, errFull) ||
+		c.Stats().Bytes > limit+limit/4 {
+		t.Errorf("%v, %+v", err, c.Stats())
 	}
 }
 

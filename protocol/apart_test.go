@@ -10,12 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/tandem-mc/tandem/protocol/internal/apart"
+	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/session"
 )
 
@@ -451,6 +454,51 @@ func TestApartRefused(t *testing.T) {
 		if r, err := check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, error %v, want %q", r, err, want)
 		}
+	}
+}
+
+// TestApartFull: the disk of a part is full at each write in turn. That ends the search with an
+// error that says where to make room, and no files are left.
+func TestApartFull(t *testing.T) {
+	dir := t.TempDir()
+	m := stairs(3)
+	want, err := Check(m, Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failures := 0
+	for n := int64(1); ; n += 1 + n/2 {
+		var writes atomic.Int64
+		o := Options{Workers: 1, External: dir}
+		o.onDisk = func(d *global.Disk) {
+			tiny(d)
+			d.Write = func(file *os.File, data []byte) (int, error) {
+				if writes.Add(1) == n {
+					part, _ := file.Write(data[:len(data)/2])
+					return part, syscall.ENOSPC
+				}
+				return file.Write(data)
+			}
+		}
+		got, err := checkTogether(m, o, 2, "hash", chance{seed: uint64(n) * 4, checkpoints: n%2 == 0})
+		list, fault := os.ReadDir(dir)
+		if fault != nil || len(list) > 0 {
+			t.Fatalf("files %v are left, error %v", list, fault)
+		}
+		if writes.Load() < n {
+			if err != nil || got.States != want.States || got.Transitions != want.Transitions {
+				t.Fatalf("%v, want %v, error %v", got, want, err)
+			}
+			break
+		}
+		failures++
+		if err == nil || !strings.Contains(err.Error(), "make room in "+dir) ||
+			!strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+			t.Fatalf("write %d failed: %v, error %v", n, got, err)
+		}
+	}
+	if failures < 8 {
+		t.Errorf("only %d writes failed", failures)
 	}
 }
 

@@ -9,11 +9,12 @@ import (
 // TestReportAnd: of what two drivers know, each text is the first there is, and peers are unused if
 // neither has used them.
 func TestReportAnd(t *testing.T) {
-	one := Report{Refusal: "too large", Uninstrumented: []string{"c", "a"}, Unused: []string{"x", "y"}}
+	one := Report{Refusal: "too large", Uninstrumented: []string{"c", "a"},
+		Unused: []string{"x", "y"}, Crowded: []string{"much"}}
 	two := Report{Reads: "time", Refusal: "other", Killed: "by 9", Uninstrumented: []string{"a", "b"},
-		Unused: []string{"y", "z"}}
+		Unused: []string{"y", "z"}, Crowded: []string{"more"}}
 	want := Report{Reads: "time", Refusal: "too large", Killed: "by 9",
-		Uninstrumented: []string{"a", "b", "c"}, Unused: []string{"y"}}
+		Uninstrumented: []string{"a", "b", "c"}, Unused: []string{"y"}, Crowded: []string{"much", "more"}}
 	if d := cmp.Diff(want, one.And(two)); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}

@@ -1,8 +1,9 @@
 package driver
 
 import (
+	"cmp"
 	"errors"
-	"math"
+	"fmt"
 	"os"
 
 	"github.com/tandem-mc/tandem/iocache"
@@ -49,6 +50,9 @@ func (s *spillFile) ReadAt(data []byte, offset int64) (int, error) {
 	return s.file.ReadAt(data, offset)
 }
 
+// DefaultBytes is the memory that a cache takes unless something else is said.
+const DefaultBytes = 1 << 30
+
 // NewCache is an empty cache that spills. Nothing is created on disk before the first record is
 // spilled.
 func NewCache() *iocache.Cache {
@@ -58,10 +62,23 @@ func NewCache() *iocache.Cache {
 }
 
 // RoomyCache is an empty cache for what is in a file: there was room for it when it was recorded,
-// however much that took. masks are the rules that were in force when the answers were recorded.
-func RoomyCache(masks []iocache.Mask) *iocache.Cache {
+// however much that took. It spills beyond some bytes; 0 is the default. masks are the rules that
+// were in force when the answers were recorded.
+func RoomyCache(masks []iocache.Mask, bytes int64) *iocache.Cache {
 	c := NewCache()
-	c.Limit(math.MaxInt64)
+	c.Roomy(cmp.Or(bytes, DefaultBytes))
 	c.SetMasks(masks)
 	return c
+}
+
+// crowded says that a cache took more memory than its limit, since it could not spill.
+func crowded(c *iocache.Cache) []string {
+	o := c.Stats().Outage
+	if o.First == nil {
+		return nil
+	}
+	_, limit := c.Rules()
+	return []string{fmt.Sprintf("the answers of the peers took up to %d KiB more than cache_mib, which is "+
+		"%d: there is no room for them in %s: %v; make room there, or name another directory by TMPDIR",
+		(o.Exceeded+1023)>>10, limit>>20, os.TempDir(), o.First)}
 }

@@ -1,6 +1,16 @@
 package driver
 
-import "testing"
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tandem-mc/tandem/iocache"
+)
 
 // TestLostSpill: what was put on disk and is not there any more is an error, and not other bytes.
 func TestLostSpill(t *testing.T) {
@@ -23,5 +33,49 @@ func TestLostSpill(t *testing.T) {
 	}
 	if n, err := s.ReadAt(data, second); err == nil {
 		t.Errorf("%d bytes were read of what is lost", n)
+	}
+}
+
+// TestSpillAgain: a file that could not be written is used as soon as it can, and what was written
+// in part is written over. What the cache took meanwhile is told.
+func TestSpillAgain(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limit = 1 << 20
+	c, file := NewCache(), &spillFile{file: full}
+	c.SpillTo(file)
+	c.Limit(limit)
+	if notes := crowded(c); notes != nil {
+		t.Errorf("at first: %q", notes)
+	}
+	cur, err := c.Record(iocache.Root, iocache.Input{Kind: iocache.Connect, Addr: "a:1"}, iocache.Reaction{})
+	answer := func(i int) iocache.Reaction {
+		return iocache.Reaction{Deliveries: []iocache.Delivery{{Data: fmt.Appendf(nil, "%1000d", i)}}}
+	}
+	in := iocache.Input{Kind: iocache.Send, Data: []byte("more")}
+	var cursors []iocache.NodeID
+	for i := 0; err == nil && i < 3000; i++ {
+		cursors = append(cursors, cur)
+		cur, err = c.Record(cur, in, answer(i))
+		if file.file == full && c.Stats().Outage.Failed > 2 {
+			file.file = nil // there is room
+		}
+	}
+	defer file.Close()
+	if s := c.Stats(); err != nil || s.Spilled == 0 || s.Bytes > limit ||
+		!errors.Is(s.Outage.First, unix.ENOSPC) {
+		t.Fatalf("%v, %+v", err, s)
+	}
+	for i, cur := range cursors {
+		if _, served, _, hit, err := c.Lookup(cur, in); !hit || err != nil || !served.Equal(answer(i)) {
+			t.Fatalf("request %d: %v, hit %v, %v", i, served, hit, err)
+		}
+	}
+	notes := crowded(c)
+	if len(notes) != 1 || !strings.Contains(notes[0], "no space left") ||
+		!strings.Contains(notes[0], os.TempDir()) {
+		t.Errorf("%q", notes)
 	}
 }

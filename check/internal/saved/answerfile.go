@@ -29,15 +29,16 @@ type AnswerFile struct {
 // OpenAnswerFile opens the file, or makes it with a description of the peers. Of a file that is
 // there, same says whether its description is that of the present peers: an error of it is
 // returned. Masks are the rules of the check; answers that others have let differ may contradict
-// each other. A record at the end that is not whole is cut off. Failed is told once if answers
-// cannot be kept any more.
-func OpenAnswerFile(path, description string, masks []iocache.Mask, same func(description string) error,
-	failed func(error)) (*AnswerFile, error) {
+// each other. Beyond some bytes of memory they go to a file without a name; 0 is the default. A
+// record at the end that is not whole is cut off. Failed is told once if answers cannot be kept any
+// more.
+func OpenAnswerFile(path, description string, masks []iocache.Mask, bytes int64,
+	same func(description string) error, failed func(error)) (*AnswerFile, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the cache that is kept: %w", err)
 	}
-	k := &AnswerFile{path: path, file: file, cache: driver.RoomyCache(masks), failed: failed}
+	k := &AnswerFile{path: path, file: file, cache: driver.RoomyCache(masks, bytes), failed: failed}
 	if err := k.open(description, same); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("the cache that is kept in %s: %w", path, err)
@@ -183,7 +184,10 @@ func (k *AnswerFile) Follow(other *iocache.Cache, e iocache.Entry) {
 	}
 	here, isNew, err := k.cache.Follow(other, e)
 	var lost *iocache.SpillError
+	var full *iocache.LimitError
 	switch {
+	case errors.As(err, &full):
+		k.fail(err)
 	case errors.As(err, &lost):
 		k.fail(fmt.Errorf("what it has cannot be read again: %w", err))
 	case err != nil:

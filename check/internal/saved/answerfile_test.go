@@ -17,7 +17,7 @@ import (
 
 func openKept(t testing.TB, path string) *AnswerFile {
 	t.Helper()
-	k, err := OpenAnswerFile(path, "these peers", nil, isThese, func(err error) { t.Error(err) })
+	k, err := OpenAnswerFile(path, "these peers", nil, 0, isThese, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func isThese(description string) error {
 func TestAnswerFileOfAnotherRun(t *testing.T) {
 	path, whole, _ := keptFile(t)
 	var said []string
-	k, err := OpenAnswerFile(path, "these peers", nil, isThese, func(err error) {
+	k, err := OpenAnswerFile(path, "these peers", nil, 0, isThese, func(err error) {
 		said = append(said, err.Error())
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func TestTruncatedAnswerFile(t *testing.T) {
 	path, whole, ends := keptFile(t)
 	for length := range len(whole) {
 		write(t, path, whole[:length])
-		k, err := OpenAnswerFile(path, "these peers", nil, isThese, nil)
+		k, err := OpenAnswerFile(path, "these peers", nil, 0, isThese, nil)
 		if err != nil {
 			t.Fatalf("%d bytes: %v", length, err)
 		}
@@ -108,7 +108,7 @@ func TestDamagedAnswerFile(t *testing.T) {
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 1 << (at % 8)
 		write(t, path, damaged)
-		if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil ||
+		if _, err := OpenAnswerFile(path, "these peers", nil, 0, isThese, nil); err == nil ||
 			!strings.Contains(err.Error(), path) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
@@ -122,18 +122,18 @@ func TestDamagedAnswerFile(t *testing.T) {
 func TestAnswerFileIsOfOneCheck(t *testing.T) {
 	path, _, _ := keptFile(t)
 	k := openKept(t, path)
-	if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil ||
+	if _, err := OpenAnswerFile(path, "these peers", nil, 0, isThese, nil); err == nil ||
 		!strings.Contains(err.Error(), "another check uses it") {
 		t.Errorf("opened twice: %v", err)
 	}
 	k.Close()
 	others := errors.New("these are others")
-	if _, err := OpenAnswerFile(path, "those peers", nil, func(string) error {
+	if _, err := OpenAnswerFile(path, "those peers", nil, 0, func(string) error {
 		return others
 	}, nil); !errors.Is(err, others) {
 		t.Errorf("opened for other peers: %v", err)
 	}
-	if _, err := OpenAnswerFile(t.TempDir(), "these peers", nil, isThese, nil); err == nil {
+	if _, err := OpenAnswerFile(t.TempDir(), "these peers", nil, 0, isThese, nil); err == nil {
 		t.Error("a directory is opened")
 	}
 }
@@ -142,7 +142,7 @@ func TestAnswerFileIsOfOneCheck(t *testing.T) {
 func TestAnswerFileOnFullDisk(t *testing.T) {
 	path, whole, _ := keptFile(t)
 	told := 0
-	k, err := OpenAnswerFile(path, "these peers", nil, isThese, func(error) { told++ })
+	k, err := OpenAnswerFile(path, "these peers", nil, 0, isThese, func(error) { told++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestAnswerFileOnFullDisk(t *testing.T) {
 func TestKeptUnderMasks(t *testing.T) {
 	masks := []iocache.Mask{{Pattern: regexp.MustCompile(`Date: \d`)}}
 	path := filepath.Join(t.TempDir(), "kept")
-	k, err := OpenAnswerFile(path, "these peers", masks, isThese, nil)
+	k, err := OpenAnswerFile(path, "these peers", masks, 0, isThese, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestKeptUnderMasks(t *testing.T) {
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := OpenAnswerFile(path, "these peers", masks, isThese, nil)
+	again, err := OpenAnswerFile(path, "these peers", masks, 0, isThese, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestKeptUnderMasks(t *testing.T) {
 		t.Errorf("read back, the cache has %d places, and had %d", got, want)
 	}
 	again.Close()
-	if _, err := OpenAnswerFile(path, "these peers", nil, isThese, nil); err == nil ||
+	if _, err := OpenAnswerFile(path, "these peers", nil, 0, isThese, nil); err == nil ||
 		!strings.Contains(err.Error(), "other masks") {
 		t.Errorf("without the rules: %v", err)
 	}
