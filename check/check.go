@@ -15,6 +15,9 @@ import (
 // Violations that were found before the error are in the result, which is nil if there are none.
 // When ctx ends, the verdict is Unknown, or Violated if there are violations.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	if o.Audited { // it may begin anew, with the same workers
+		defer o.Distribution.Keep()()
+	}
 	result, err := runIn(ctx, o)
 	if !o.Audited || !audit.Contradicts(err) {
 		return result, err

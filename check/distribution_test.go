@@ -228,7 +228,7 @@ func isWorker() (code int, is bool) {
 }
 
 // clocks are times of day, which peers print.
-var clocks = regexp.MustCompile(`\d\d:\d\d:\d\d`)
+var clocks = regexp.MustCompile(`\d\d:\d\d:\d\d(\.\d+)?`)
 
 // restores are lines that say where peers were restored.
 var restores = regexp.MustCompile(`(?m)\n *=== .* restored.*$`)

@@ -93,7 +93,7 @@ func TestAutoConfirmsViolations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.config.Auditor.Schedules(explore.Schedule{}, 0, 2, false) // those of the first execution
+	r.config.Auditor.Schedules(audit.Of(explore.Schedule{}, 0, 2, false)) // those of the first execution
 	if _, err = r.finish(); !audit.Contradicts(err) ||
 		!strings.Contains(err.Error(), "INCR n") {
 		t.Errorf("the error is %v", err)

@@ -65,7 +65,9 @@ type connection struct {
 func connect(o Options) (*connection, error) {
 	c := &connection{Options: o, url: o.URL, again: make(chan struct{}, 1), closed: make(chan struct{})}
 	// Embedded comes with an address or without.
-	if where, embedded := strings.CutPrefix(o.URL, Embedded); embedded {
+	if o.Server != nil {
+		c.own, c.url = o.Server.own, o.Server.url
+	} else if where, embedded := strings.CutPrefix(o.URL, Embedded); embedded {
 		limit := o.Limit
 		if limit == 0 {
 			limit = 2*maxQueue + maxObjects + maxState + unbound
@@ -190,12 +192,12 @@ func (c *connection) say(format string, a ...any) {
 	}
 }
 
-// close ends the connection, and the server if it is in this process.
+// close ends the connection, and the server if it was started for that.
 func (c *connection) close() {
 	if c.nats != nil {
 		c.nats.Close()
 	}
-	if c.own != nil {
+	if c.own != nil && c.Server == nil {
 		c.own.stop()
 	}
 }

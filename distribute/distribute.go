@@ -64,6 +64,8 @@ type Options struct {
 	// URL is that of a NATS server, or of several, with commas. Embedded has it in this process.
 	URL   string
 	Login Login
+	// Server is one in this process that is there already; nil: the URL says which one is used.
+	Server *Server
 	// Dir is where the server in this process keeps what it stores, up to Limit bytes; 0: as many
 	// as it may need.
 	Dir   string

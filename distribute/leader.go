@@ -384,7 +384,7 @@ func (l *Leader) finish() {
 	l.forgetRun(ctx, l.run.ID)
 	// Workers of a server that goes on wait for the next run.
 	subject := newsSubject
-	if l.own != nil {
+	if l.own != nil && l.Server == nil {
 		subject = byeSubject
 	}
 	_ = l.nats.Publish(subject, nil)

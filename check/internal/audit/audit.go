@@ -22,6 +22,7 @@ import (
 	"sync"
 
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
@@ -52,18 +53,24 @@ func New(side, of *driver.Driver) *Auditor { return &Auditor{side: side, of: of}
 // Close ends the peers of the auditor.
 func (a *Auditor) Close() error { return a.side.Close() }
 
-// Schedules lists the schedules of the audits that are to follow an execution of so many
-// transitions with so many connections. sampled is whether it is one of the sample of Share.
-// The schedules depend on the prefix and the number of transitions alone, so a repeated check
-// audits the same ones. Executions with fewer than two connections have none.
-func (a *Auditor) Schedules(s explore.Schedule, transitions, connections int, sampled bool) []sut.Schedule {
+// Of is what the audits of an execution follow from that has so many transitions and connections.
+// drawn is whether its schedule is one of the sample of Share. It depends on the schedule and on
+// what the program did, and not on who runs it or when. So a repeated check audits the same
+// executions, and so does one that has workers elsewhere.
+func Of(s explore.Schedule, transitions, connections int, drawn bool) *execution.Sample {
+	seed := uint64(1)
+	for _, a := range s.Prefix {
+		seed = seed*0x9e3779b97f4a7c15 + uint64(a.Goroutine)
+	}
+	return &execution.Sample{Seed: seed, Transitions: transitions, Connections: connections, Drawn: drawn}
+}
+
+// Schedules lists the schedules of the audits that are to follow an execution. Executions with
+// fewer than two connections have none.
+func (a *Auditor) Schedules(s *execution.Sample) []sut.Schedule {
 	var list []sut.Schedule
-	for i := range a.runs(connections, sampled) {
-		seed := uint64(i + 1)
-		for _, a := range s.Prefix {
-			seed = seed*0x9e3779b97f4a7c15 + uint64(a.Goroutine)
-		}
-		list = append(list, otherOrder(seed, transitions))
+	for i := range a.runs(s.Connections, s.Drawn) {
+		list = append(list, otherOrder(s.Seed+uint64(i), s.Transitions))
 	}
 	return list
 }
@@ -71,7 +78,7 @@ func (a *Auditor) Schedules(s explore.Schedule, transitions, connections int, sa
 // runs is how many audits follow an execution.
 // It changes begun, so the first call with several connections gets First, whichever executor makes
 // it.
-func (a *Auditor) runs(connections int, sampled bool) int {
+func (a *Auditor) runs(connections int, drawn bool) int {
 	if connections < 2 {
 		// With one connection the order of requests is the same in both scopes.
 		return 0
@@ -82,7 +89,7 @@ func (a *Auditor) runs(connections int, sampled bool) int {
 		a.begun = true
 		return First
 	}
-	if sampled {
+	if drawn {
 		return 1
 	}
 	return 0

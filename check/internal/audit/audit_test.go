@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 )
 
@@ -18,7 +19,7 @@ func TestSchedules(t *testing.T) {
 		sampled     bool
 		want        int
 	}{{1, true, 0}, {0, true, 0}, {2, false, First}, {2, false, 0}, {3, true, 1}, {1, true, 0}} {
-		got := a.Schedules(explore.Schedule{}, 10, step.connections, step.sampled)
+		got := a.Schedules(Of(explore.Schedule{}, 10, step.connections, step.sampled))
 		if len(got) != step.want {
 			t.Errorf("step %d: %d schedules, want %d", i, len(got), step.want)
 		}
@@ -30,7 +31,7 @@ func TestSchedules(t *testing.T) {
 func TestOtherOrders(t *testing.T) {
 	const transitions = 7
 	kinds, seen := map[int]int{}, map[string]bool{}
-	for _, s := range New(nil, nil).Schedules(explore.Schedule{}, transitions, 2, false) {
+	for _, s := range New(nil, nil).Schedules(Of(explore.Schedule{}, transitions, 2, false)) {
 		kind := 0
 		if s.Priorities != nil {
 			kind = 1 + len(s.Priorities.Changes)
@@ -54,6 +55,28 @@ func TestOtherOrders(t *testing.T) {
 	}
 	if kinds[0] != First/3 || kinds[1] != First/3 || kinds[2] != First/3 {
 		t.Errorf("kinds of schedules: %v", kinds)
+	}
+}
+
+// TestSampleFollowsFromTheSchedule: the seed of an execution depends on the goroutines of its
+// prefix and on their order, and on nothing that differs between two who run it.
+func TestSampleFollowsFromTheSchedule(t *testing.T) {
+	schedule := func(goroutines ...int) explore.Schedule {
+		var s explore.Schedule
+		for _, g := range goroutines {
+			s.Prefix = append(s.Prefix, model.Action{Goroutine: model.GoroutineID(g)})
+		}
+		return s
+	}
+	of := func(goroutines ...int) uint64 { return Of(schedule(goroutines...), 5, 2, true).Seed }
+	seen := map[uint64]bool{of(): true, of(1): true, of(2): true, of(1, 2): true, of(2, 1): true}
+	if len(seen) != 5 {
+		t.Errorf("five schedules have %d seeds", len(seen))
+	}
+	early := schedule(1, 2)
+	early.Most = 7 // a bound of a search that another one may not have
+	if got := *Of(early, 5, 2, true); got != *Of(schedule(1, 2), 5, 2, true) {
+		t.Errorf("the sample is %+v", got)
 	}
 }
 

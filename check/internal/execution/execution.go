@@ -22,6 +22,16 @@ type Result struct {
 	Counts    Counts       // of work with the peers
 	Dialled   *dials.Notes // if they were news when it ran; else nil
 	Ends      *Ends        // where it has ended in the I/O cache; nil if there are no peers
+	Sample    *Sample      // if its audits are run by somebody else; else nil
+}
+
+// Sample is all that the audits of an execution follow from. So they are the same ones, whoever
+// runs them.
+type Sample struct {
+	Seed        uint64 // of its schedule
+	Transitions int
+	Connections int
+	Drawn       bool // it is one of those that are audited, whichever was the first
 }
 
 // Ends are the places of the I/O cache where executions have ended: each in one, or in connection

@@ -28,8 +28,10 @@ type Config struct {
 	Worker  sut.Options    // its Processor is set by New
 	Peers   *driver.Driver // nil: there are none
 	Auditor *audit.Auditor // of scope auto; else nil
-	Modules *modules.Set   // see modules.Finder; may be nil
-	Dials   dials.Set      // of the executions that were reported to the search
+	// Audited says that executors elsewhere audit these executions: results have the samples.
+	Audited bool
+	Modules *modules.Set // see modules.Finder; may be nil
+	Dials   dials.Set    // of the executions that were reported to the search
 
 	Depth     int  // greatest number of transitions in an execution; 0: no other than the log's
 	Leaks     bool // goroutines that are left blocked for ever are violations
@@ -69,8 +71,8 @@ type Executor struct {
 }
 
 // New starts an executor, which is interrupted when the context ends. number is the executor's
-// place among those of the check, from 0 on. It selects the processor of the worker. After an error
-// the executor is still to be closed.
+// place among those of the check, from 0 on, or -1 if it is none of these. It selects the processor
+// of the worker. After an error the executor is still to be closed.
 func New(ctx context.Context, c *Config, number int) (*Executor, error) {
 	x := &Executor{ctx: ctx, config: c, number: number, translator: &translate.Translator{}}
 	if c.Peers != nil {
@@ -236,14 +238,15 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 		translated.Outcome = explore.Completed
 	}
 	dialled := x.config.Dials.News(log.Events, waited) // find runs others
+	var sample *execution.Sample
 	if err == nil {
-		err = x.auditSample(schedule, len(translated.Transitions))
+		sample, err = x.auditSample(schedule, len(translated.Transitions))
 	}
 	if err != nil {
 		return explore.Execution{}, nil, err
 	}
 	r, err := x.find(log, translated.Outcome, known)
-	r.Checked, r.Counts, r.Dialled, r.Ends = checked, x.counts, dialled, ends
+	r.Checked, r.Counts, r.Dialled, r.Ends, r.Sample = checked, x.counts, dialled, ends, sample
 	if r == (execution.Result{}) {
 		return translated, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/check/internal/narrate"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/sut"
@@ -88,20 +89,42 @@ func Recorded(peers bool, exchanges []driver.Exchange) sut.Peers {
 }
 
 // auditSample follows an execution of so many transitions by as many others as its place in the
-// search asks for.
-func (x *Executor) auditSample(s explore.Schedule, transitions int) error {
-	a := x.config.Auditor
-	if x.session == nil || a == nil {
-		return nil
+// search asks for. Where another executor is to do so, it returns what that has to know; else nil.
+func (x *Executor) auditSample(s explore.Schedule, transitions int) (*execution.Sample, error) {
+	if x.session == nil || x.config.Auditor == nil && !x.config.Audited {
+		return nil, nil
 	}
+	sample := audit.Of(s, transitions, x.session.Connections(), sampled(s, audit.Share))
+	if x.config.Audited && sample.Connections < 2 {
+		return nil, nil // there is nothing to audit
+	}
+	if x.config.Audited {
+		return sample, nil
+	}
+	return nil, x.audits(sample)
+}
+
+// audits runs the audits of an execution.
+func (x *Executor) audits(s *execution.Sample) error {
 	// other.Steps gets the depth below, so an audit is bounded like the execution that it follows.
-	for _, other := range a.Schedules(s, transitions, x.session.Connections(), sampled(s, audit.Share)) {
+	for _, other := range x.config.Auditor.Schedules(s) {
 		other.Steps = x.config.Depth
 		if err := x.Audit(other); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// AuditFor runs the audits of an execution that was run elsewhere, and returns what they have
+// counted. After an interrupt there is an error: some may have been left out.
+func (x *Executor) AuditFor(s *execution.Sample) (execution.Counts, error) {
+	x.counts = execution.Counts{}
+	err := x.audits(s)
+	if err == nil {
+		err = x.live.Err()
+	}
+	return execution.Counts{Audits: x.counts.Audits, Compared: x.counts.Compared}, err
 }
 
 // Audit runs a schedule with the peers asked in the order that it has them asked in. The twin runs

@@ -43,13 +43,15 @@ type finding struct {
 	EarlyTimers int
 	Hits        []bool          `json:",omitempty"` // see execution.Kept
 	Ends        *execution.Ends `json:",omitempty"`
+	// Sample is set if the execution may have to be audited, which is done where the check is led.
+	Sample *execution.Sample `json:",omitempty"`
 }
 
 // findingOf is a result as it is sent.
 func findingOf(r *execution.Result) finding {
 	f := finding{Kind: r.Kind, Signature: r.Signature, Violation: r.Violation, Limit: r.Limit,
 		Limited: r.Limited, Checked: r.Checked, Counts: r.Counts, Dialled: r.Dialled, Kept: r.Kept != nil,
-		Ends: r.Ends}
+		Ends: r.Ends, Sample: r.Sample}
 	// A schedule is small. The log of its execution may have megabytes.
 	if f.Kept {
 		f.Prefix, f.EarlyTimers, f.Hits = r.Kept.Prefix, r.Kept.Log.EarlyTimers, r.Kept.Hits
@@ -57,14 +59,28 @@ func findingOf(r *execution.Result) finding {
 	return f
 }
 
-// result is a finding as the pool has it. Again runs the schedule of one that is kept.
-func (f *finding) result(known func(string) bool,
-	again func([]model.Action, int) (*execution.Kept, error)) (*execution.Result, error) {
+// repeater runs executions here that are like those that a worker has run.
+type repeater interface {
+	// again runs the schedule of one that somebody may want to see.
+	again(prefix []model.Action, earlyTimers int) (*execution.Kept, error)
+	// audit runs the audits of one, and returns what they have counted.
+	audit(*execution.Sample) (execution.Counts, error)
+}
+
+// result is a finding as the pool has it.
+func (f *finding) result(known func(string) bool, here repeater) (*execution.Result, error) {
 	r := &execution.Result{Kind: f.Kind, Signature: f.Signature, Violation: f.Violation, Limit: f.Limit,
 		Limited: f.Limited, Checked: f.Checked, Counts: f.Counts, Dialled: f.Dialled, Ends: f.Ends}
+	if f.Sample != nil {
+		c, err := here.audit(f.Sample)
+		if err != nil {
+			return nil, err
+		}
+		r.Counts.Add(c)
+	}
 	var err error
 	if f.Kept && !known(f.Kind) {
-		if r.Kept, err = again(f.Prefix, f.EarlyTimers); err == nil {
+		if r.Kept, err = here.again(f.Prefix, f.EarlyTimers); err == nil {
 			r.Kept.Hits = f.Hits // the second time, all are
 		}
 	}
@@ -85,9 +101,10 @@ func answerOf(s *explore.Subtree, x *pool.Explored, used []driver.Use) ([]byte, 
 	return frame(a, explored)
 }
 
-// take is what an answer says. The subtree takes over what was explored.
-func (a *answer) take(s *explore.Subtree, explored []byte, known func(string) bool,
-	again func([]model.Action, int) (*execution.Kept, error)) (*pool.Explored, error) {
+// take is what an answer says. The subtree takes over what was explored, and what is to be audited
+// of it is audited before that.
+func (a *answer) take(s *explore.Subtree, explored []byte, known func(string) bool, here repeater) (
+	*pool.Explored, error) {
 	x := &pool.Explored{Executions: a.Executions, Outcomes: a.Outcomes, Counts: a.Counts, Ended: a.Ended}
 	// JSON leaves out a map without entries.
 	if x.Outcomes == nil {
@@ -95,7 +112,7 @@ func (a *answer) take(s *explore.Subtree, explored []byte, known func(string) bo
 	}
 	// In the order in which they were found, as the search would have found them.
 	for i := range a.Findings {
-		r, err := a.Findings[i].result(known, again)
+		r, err := a.Findings[i].result(known, here)
 		if err != nil {
 			return nil, fmt.Errorf("running again what a worker has found: %w", err)
 		}

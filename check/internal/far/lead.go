@@ -35,6 +35,33 @@ type Options struct {
 	// Answers is how many bytes the answers of peers may take that are kept for workers; 0:
 	// driver.MaxShared.
 	Answers int64
+	server  *kept // see Keep
+}
+
+// kept is a server in this process that stays for several checks.
+type kept struct {
+	*distribute.Server
+	told bool // how workers join
+}
+
+// Keep has a server in this process stay for several checks, one after the other, until end is
+// called. If it cannot be started, the first check says why.
+func (o *Options) Keep() (end func()) {
+	nothing := func() {}
+	dir, clean, err := scratch.Make()
+	if err != nil {
+		return nothing
+	}
+	s, err := distribute.Serve(distribute.Options{URL: o.Server, Login: o.Login, Dir: dir})
+	if err != nil || s == nil {
+		clean()
+		return nothing
+	}
+	o.server = &kept{Server: s}
+	return func() {
+		s.Close()
+		clean()
+	}
 }
 
 // Shared is how many bytes the answers of peers may take that are kept for workers; 0: there are
@@ -73,9 +100,6 @@ func (o *Options) Refusal(search string, c *configs.Config) error {
 	case c.Group != nil && len(c.Nodes) > 0:
 		return errors.New("--distribute is for nodes without real peers beside them: leave it out, or the " +
 			"peers")
-	case c.Group != nil && c.Scope == "auto":
-		return errors.New("--distribute does not go together with scope auto, which asks peers of its own: " +
-			"leave it out, or take scope group or connection")
 	case search != "auto" && search != "dpor":
 		return errors.New("--distribute divides the searches auto and dpor: leave it out, or choose one of " +
 			"these")
@@ -93,7 +117,7 @@ func Lead(ctx context.Context, c *executor.Config, x *executor.Executor, o Optio
 	if o.Server == "" {
 		return nil, nil
 	}
-	l := &Leader{lead: lead{options: o}, config: c}
+	l := &Leader{lead: lead{options: o}, config: c, here: here{ctx: ctx, config: c}}
 	if c.Peers != nil {
 		l.published, l.lead.answer = driver.Publish(c.Peers), l.answer
 	}
@@ -133,14 +157,20 @@ func (l *lead) begin(ctx context.Context, run distribute.Run, file string) error
 		return err
 	}
 	o := l.options
-	l.Leader, err = distribute.Lead(ctx,
-		distribute.Options{URL: o.Server, Login: o.Login, Dir: dir, Say: o.Say, Answer: l.answer}, run, file)
+	at := distribute.Options{URL: o.Server, Login: o.Login, Dir: dir, Say: o.Say, Answer: l.answer}
+	again := false
+	if o.server != nil {
+		at.Server, again, o.server.told = o.server.Server, o.server.told, true
+	}
+	l.Leader, err = distribute.Lead(ctx, at, run, file)
 	if err != nil {
 		clean()
 		return err
 	}
 	l.clean = clean
-	o.Say("workers join with: tandem worker %s", l.URL())
+	if !again {
+		o.Say("workers join with: tandem worker %s", l.URL())
+	}
 	l.await(ctx)
 	return nil
 }
@@ -173,11 +203,7 @@ func (l *Leader) Close(inVain int) {
 		return
 	}
 	// The search has ended, so nobody asks for executions any more.
-	l.mu.Lock()
-	if l.again != nil {
-		l.again.Close()
-	}
-	l.mu.Unlock()
+	l.here.close()
 	// What was in vain was explored twice, or for a part that the search did not come to as it was.
 	// A search has some of that alone, too, for which workers that never came cannot be blamed.
 	if l.Progress().Parts.Given == 0 {
@@ -206,6 +232,7 @@ func (l *Leader) Gather(ctx context.Context, p *pool.Pool, s *explore.Search) {
 	if l == nil || l.letGo() {
 		return
 	}
+	l.mayStop(p.Stop)
 	// An executor that is not needed any more leaves the pool by itself (ExploreFar).
 	for x := l.more(ctx); x != nil; x = l.more(ctx) {
 		p.AddFar(x)

@@ -7,14 +7,12 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/check/internal/driver"
-	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/check/internal/executor"
 	"github.com/tandem-mc/tandem/check/internal/pool"
-	"github.com/tandem-mc/tandem/check/internal/translate"
 	"github.com/tandem-mc/tandem/distribute"
 	"github.com/tandem-mc/tandem/explore"
-	"github.com/tandem-mc/tandem/internal/model"
 )
 
 // Leader has parts explored by the workers of a server.
@@ -24,10 +22,14 @@ type Leader struct {
 	published *driver.Published // what the peers answer; nil: there are none
 	replied   atomic.Int64      // bytes of these answers
 
-	mu    sync.Mutex         // guards what follows
-	again *executor.Executor // nil until it is needed
-	slots int                // executors that may have a part under way
-	gone  error              // why the workers were let go; nil: they were not
+	mu    sync.Mutex  // guards what follows
+	slots int         // executors that may have a part under way
+	gone  error       // why the workers were let go; nil: they were not
+	stop  func(error) // ends the search; nil until there is one
+	// contradiction is of the peers, and was found for a worker before there was a search; or nil.
+	contradiction error
+
+	here here
 
 	writing sync.Mutex // guards common
 	common  explore.Common
@@ -85,35 +87,6 @@ func (l *Leader) Notes() (lines []string) {
 		lines = append(lines, fmt.Sprintf("the workers were let go early: %v", l.gone))
 	}
 	return lines
-}
-
-// runAgain runs the schedule of an execution that somebody may want to see.
-func (l *Leader) runAgain(ctx context.Context, prefix []model.Action, earlyTimers int) (
-	*execution.Kept, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	// Most searches find nothing, so it is started when it is needed first.
-	if l.again == nil {
-		x, err := executor.New(ctx, l.config, 0)
-		if err != nil {
-			x.Close()
-			return nil, err
-		}
-		l.again = x
-	}
-	log, err := l.again.Run(l.config.Violating(prefix, earlyTimers))
-	if err != nil {
-		return nil, err
-	}
-	outcome, err := translate.Outcome(log)
-	// What fails there and not here is a difference of the machines, and no violation.
-	if err == nil && !outcome.Violation() {
-		err = fmt.Errorf("here it ended as %q", outcome)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return executor.Keep(log), nil
 }
 
 // write writes a part. Most of it is as in the last one, of whichever slot.
@@ -199,9 +172,10 @@ func (s *Slot) ExploreFar(p *explore.Subtree, b pool.Bounds, wanted <-chan struc
 	if err := s.leader.refuses(&a); err != nil {
 		return nil, fmt.Errorf("%w: what a worker has found: %w", pool.ErrUnexplored, err)
 	}
-	x, err := a.take(p, explored, known, func(prefix []model.Action, early int) (*execution.Kept, error) {
-		return s.leader.runAgain(s.ctx, prefix, early)
-	})
+	x, err := a.take(p, explored, known, s)
+	if audit.Contradicts(err) && s.leader.config.Auditor != nil {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", pool.ErrUnexplored, err)
 	}

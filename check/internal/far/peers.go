@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tandem-mc/tandem/check/internal/audit"
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/distribute"
 	"github.com/tandem-mc/tandem/iocache"
@@ -84,6 +85,7 @@ func (l *Leader) answer(ctx context.Context, question []byte) []byte {
 	if err == nil {
 		r.Reply, err = l.published.Answer(ctx, &q)
 	}
+	l.contradicted(err)
 	if l.published.Problem() != nil {
 		return nil // the workers are about to be let go
 	}
@@ -130,4 +132,30 @@ func (l *Leader) sayAsked() {
 	asked, news := l.published.Asked()
 	l.options.Say("the workers have asked what the peers answer to %d inputs, %d of which were new; %d KB "+
 		"were sent", asked, news, l.replied.Load()>>10)
+}
+
+// contradicted ends the search if an error of the peers is one with which scope auto ends it. A
+// worker that has asked gives its part up. Whoever explores that next may not meet the error.
+func (l *Leader) contradicted(err error) {
+	if l.config.Auditor == nil || !audit.Contradicts(err) {
+		return
+	}
+	l.mu.Lock()
+	l.contradiction = err
+	stop := l.stop
+	l.mu.Unlock()
+	if stop != nil {
+		stop(err)
+	}
+}
+
+// mayStop says how the search is ended, from when there is one.
+func (l *Leader) mayStop(stop func(error)) {
+	l.mu.Lock()
+	l.stop = stop
+	err := l.contradiction
+	l.mu.Unlock()
+	if err != nil { // there is nothing to end twice
+		stop(err)
+	}
 }

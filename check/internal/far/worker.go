@@ -26,6 +26,7 @@ type setup struct {
 	Leaks     bool
 	SelfCheck int
 	Distinct  bool
+	Audited   bool        // who leads audits what was explored
 	First     string      // digest of what the program does without a schedule; empty: it is refused
 	Peers     *peersSetup `json:",omitempty"` // nil: there are none
 	// Nodes are several programs, which are checked together; nil: there is one, and the rest is
@@ -45,7 +46,7 @@ func setupOf(c *executor.Config, x *executor.Executor, published *driver.Publish
 		published.NoteFirst(x.TakeCounts())
 	}
 	return json.Marshal(setup{Program: *c.Program, Package: c.Package, Worker: c.Worker, Depth: c.Depth,
-		Leaks: c.Leaks, SelfCheck: c.SelfCheck, Distinct: c.Distinct, First: first,
+		Leaks: c.Leaks, SelfCheck: c.SelfCheck, Distinct: c.Distinct, Audited: c.Auditor != nil, First: first,
 		Peers: peersOf(c.Peers)})
 }
 
@@ -96,7 +97,7 @@ func start(ctx context.Context, run distribute.Run, program string, ask distribu
 	}
 	// Counterexamples are made where the check is led, so kinds and modules do not matter here.
 	c := &executor.Config{Program: p, Package: s.Package, Worker: s.Worker, Depth: s.Depth, Leaks: s.Leaks,
-		SelfCheck: s.SelfCheck, Distinct: s.Distinct}
+		SelfCheck: s.SelfCheck, Distinct: s.Distinct, Audited: s.Audited}
 	made := &explorer{ctx: ctx, config: c}
 	if s.Peers != nil {
 		made.follower = s.Peers.follower(ctx, ask)

@@ -45,8 +45,7 @@ func (p *Pool) exploreFar(m *member, t *part) error {
 	// Several of these wait at the same time, and none of them takes up a processor.
 	x, err := m.far.ExploreFar(t.Subtree, Bounds{t.most, t.time, p.config.Forecast}, t.wanted, p.reported)
 	if err != nil {
-		t.failed = true
-		if errors.Is(err, ErrUnexplored) {
+		if err = p.fail(t, err); errors.Is(err, ErrUnexplored) {
 			return nil
 		}
 		return err

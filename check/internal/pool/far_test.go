@@ -2,6 +2,8 @@ package pool
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -61,6 +63,28 @@ func (d *distant) ExploreFar(p *explore.Subtree, b Bounds, wanted <-chan struct{
 	}
 	d.explored.Add(int32(x.Executions))
 	return x, explore.TakeOver(p, back)
+}
+
+// contradicted is an executor elsewhere of which it is found out that peers contradict themselves.
+type contradicted struct{ *fake }
+
+// ExploreFar implements Far.
+func (contradicted) ExploreFar(*explore.Subtree, Bounds, <-chan struct{}, func(string) bool) (
+	*Explored, error) {
+	return nil, fmt.Errorf("in a part: %w", errForTest)
+}
+
+// TestFarConclusive: an error of a part elsewhere that may not come again ends the search.
+func TestFarConclusive(t *testing.T) {
+	c := Config{Search: newSearch(t, explore.Config{Algorithm: explore.DPOR}), Executors: 1, Eager: true,
+		Conclusive: func(err error) bool { return errors.Is(err, errForTest) }}
+	m := newTeam(t.Context(), c, writers(4, 3), unsteadily)
+	x, _ := m.config.New(9)
+	m.AddFar(contradicted{x.(*fake)})
+	m.start()
+	if _, err := m.wait(t); !errors.Is(err, errForTest) {
+		t.Errorf("the error is %v", err)
+	}
 }
 
 // TestFar: with executors elsewhere, whose parts may come to nothing, and who may fail one after

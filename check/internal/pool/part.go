@@ -26,6 +26,7 @@ type part struct {
 	counts     execution.Counts
 	results    []*execution.Result // but for those that are nothing but counts, in order
 	dials      dials.Set           // of these
+	sampled    bool                // one of them is to be audited
 	ended      execution.Ends      // of those that are nothing but counts
 	failed     bool                // nobody can go on with it, and the search is to find out why
 
@@ -89,12 +90,7 @@ func (p *Pool) explore(m *member, t *part) error {
 		}
 		x, found, err := m.here.Execute(schedule, false, p.reported)
 		if err != nil {
-			t.failed = true
-			if p.config.Conclusive != nil && p.config.Conclusive(err) {
-				// If another executor explores the part anew, this error may not come again.
-				p.Stop(err)
-			}
-			return err
+			return p.fail(t, err)
 		}
 		// A contradiction in the part's own log is found again by the search, in its order.
 		if t.failed = t.Report(x) != nil; t.failed {
@@ -107,8 +103,19 @@ func (p *Pool) explore(m *member, t *part) error {
 	return nil
 }
 
+// fail ends a part with an error of its executor, which is returned.
+func (p *Pool) fail(t *part, err error) error {
+	t.failed = true
+	if p.config.Conclusive != nil && p.config.Conclusive(err) {
+		// If another executor explores the part anew, this error may not come again.
+		p.Stop(err)
+	}
+	return err
+}
+
 // note takes the result of an execution, and reports whether the search may end with it. Limits are
-// noted once for each part. Counts without a result are summed up.
+// noted once for each part. Counts without a result are summed up. To be audited are those that are
+// drawn, and the first one, since it may be the first of the check.
 func (t *part) note(outcome explore.Outcome, f *execution.Result) (ends bool) {
 	t.executions++
 	t.outcomes[outcome]++
@@ -123,7 +130,11 @@ func (t *part) note(outcome explore.Outcome, f *execution.Result) (ends bool) {
 	if !t.dials.Add(f.Dialled) {
 		f.Dialled = nil
 	}
-	if f.Kind != "" || f.Limit != "" || f.Dialled != nil {
+	if f.Sample != nil && !f.Sample.Drawn && t.sampled {
+		f.Sample = nil
+	}
+	t.sampled = t.sampled || f.Sample != nil
+	if f.Kind != "" || f.Limit != "" || f.Dialled != nil || f.Sample != nil {
 		t.results = append(t.results, f)
 		return f.Kept != nil
 	}

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tandem-mc/tandem/check/internal/execution"
@@ -34,6 +35,23 @@ func TestPartNotes(t *testing.T) {
 	if len(p.results) != 3 || p.results[0].Limited != "depth, here" || p.results[1].Kind != "known" ||
 		p.results[2].Kind != "new" {
 		t.Errorf("%d results are kept", len(p.results))
+	}
+}
+
+// TestPartSamples: of a part, those executions are kept to be audited that are drawn, and the first
+// one that could be.
+func TestPartSamples(t *testing.T) {
+	p := newPart(&explore.Subtree{}, 10, 0)
+	first, drawn := &execution.Sample{Connections: 2}, &execution.Sample{Connections: 3, Drawn: true}
+	for _, s := range []*execution.Sample{nil, first, {Connections: 4}, drawn, {Connections: 5}, drawn} {
+		p.note(explore.Completed, &execution.Result{Checked: true, Sample: s})
+	}
+	var kept []*execution.Sample
+	for _, r := range p.results {
+		kept = append(kept, r.Sample)
+	}
+	if !slices.Equal(kept, []*execution.Sample{first, drawn, drawn}) || p.counts.SelfChecked != 3 {
+		t.Errorf("kept are %v, and %d others were checked", kept, p.counts.SelfChecked)
 	}
 }
 

@@ -76,8 +76,8 @@ type Config struct {
 	// Observe sees each execution before the search does, one after the other. Its error is one of
 	// the search. With it the search is not divided. It may be nil.
 	Observe func(explore.Execution) error
-	// Conclusive says which errors of an execution end the search even if it comes too early, and
-	// would perhaps not come again. It may be nil.
+	// Conclusive says which errors of an execution, or of one elsewhere, end the search even if it
+	// comes too early, and would perhaps not come again. It may be nil.
 	Conclusive func(error) bool
 }
 
