@@ -144,7 +144,9 @@ func newPeersBeside(r Request, c *nodes.Config) (b *peersBeside, err error) {
 	o.CacheBytes /= int64(max(c.Crews, 1))
 	w := &c.Worker.Environment
 	w.FaultPlaces, w.FaultsOpened = o.World.FaultPlaces, o.World.FaultsOpened
-	return &peersBeside{options: o}, err
+	b = &peersBeside{options: o}
+	c.Peers = b.crews.Beside(o.Group)
+	return b, err
 }
 
 // during calls do while the nodes can have the peers beside them, if there are any.
@@ -161,7 +163,6 @@ func (b *peersBeside) during(ctx context.Context, r Request, c *nodes.Config, li
 			o.limit(d.Cache())
 			return d
 		}
-		c.Peers = b.crews.Beside(o.Group)
 		return errors.Join(do(), b.crews.Close())
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,6 +36,42 @@ func TestDistributedKills(t *testing.T) {
 			t.Run(name, func(t *testing.T) { killDistributed(t, args) })
 		}
 	}
+}
+
+// TestDistributedBeside: workers explore nodes that have real peers beside them, and the check has
+// the same executions and skeletons.
+func TestDistributedBeside(t *testing.T) {
+	args := []string{"check", "-o", filepath.Join(tree, "counterexample"), "--config",
+		"examples/nodes/booking/fixed.yaml"}
+	counts := regexp.MustCompile(`[0-9]+ (different )?executions of single nodes|[0-9]+ of all nodes`)
+	run := func(more ...string) (found []string, said string) {
+		c := exec.Command(filepath.Join(bin, "tandem"), slices.Concat(args, more)...)
+		c.Dir = "../.."
+		var stderr bytes.Buffer
+		c.Stderr = &stderr
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &stderr)
+		}
+		return counts.FindAllString(string(out), -1), stderr.String()
+	}
+	want, _ := run()
+	s := natsd.Start(t, t.TempDir())
+	for range 2 {
+		w := startWorker(t, s.URL)
+		defer endWorker(t, w)
+	}
+	// They may come too late for the first check, which takes a second.
+	for range 10 {
+		got, said := run("--distribute", s.URL)
+		if len(got) != 3 || !slices.Equal(got, want) {
+			t.Errorf("%q with workers, %q alone", got, want)
+		}
+		if !strings.Contains(said, "explored 0 executions") {
+			return
+		}
+	}
+	t.Error("the workers have explored nothing in ten checks")
 }
 
 // killDistributed is TestDistributedKills of one check.

@@ -97,9 +97,6 @@ func (o *Options) Refusal(search string, c *configs.Config) error {
 		return errors.New("--nats-cert and --nats-key go together: give both")
 	case o.Server == "":
 		return nil
-	case c.Group != nil && len(c.Nodes) > 0:
-		return errors.New("--distribute is for nodes without real peers beside them: leave it out, or the " +
-			"peers")
 	case search != "auto" && search != "dpor":
 		return errors.New("--distribute divides the searches auto and dpor: leave it out, or choose one of " +
 			"these")

@@ -38,8 +38,12 @@ func LeadNodes(ctx context.Context, c *nodes.Config, o Options) (*NodesLeader, e
 		return nil, nil
 	}
 	s := nodesSetup{Config: *c}
+	if c.Peers != nil { // they stay here
+		there := *c.Peers
+		there.New, s.Config.Peers = nil, &there
+	}
 	var err error
-	if s.First, err = firstOfNodes(ctx, *c); err != nil {
+	if s.First, err = firstOfNodes(ctx, s.Config); err != nil {
 		return nil, fmt.Errorf("telling workers what to check: %w", err)
 	}
 	dir, clean, err := scratch.Make()

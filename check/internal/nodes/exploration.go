@@ -200,16 +200,22 @@ type part struct {
 // part does an item, with what is known before its batch. Others may do other items meanwhile, so
 // it changes nothing of the exploration.
 func (x *explorer) part(crew []*sut.Worker, item skeleton.Item) *part {
+	p := x.begin(crew, item)
+	p.result, p.err = p.do(item)
+	return p
+}
+
+// begin is part, of which nothing is done yet.
+func (x *explorer) begin(crew []*sut.Worker, item skeleton.Item) *part {
 	own, net := *x, *x.net
-	if x.peers == nil { // else there is one crew, and the peers know that network
-		net.Data, net.Nobody = maps.Clone(net.Data), maps.Clone(net.Nobody)
+	net.Data, net.Nobody = maps.Clone(net.Data), maps.Clone(net.Nobody)
+	if x.peers != nil {
+		own.peers = x.peers.In(&net)
 	}
 	own.net, own.workers, own.ways = &net, crew, x.ways.Part()
 	own.known, own.stuck = maps.Clone(x.known), maps.Clone(x.stuck)
 	own.found, own.result.Outcomes = slices.Clone(x.found), slices.Clone(x.result.Outcomes)
-	p := &part{explorer: &own, item: item, before: x.runs}
-	p.result, p.err = own.do(item)
-	return p
+	return &part{explorer: &own, item: item, before: x.runs}
 }
 
 // take takes over what an item has come to, and says whether that is enough. Items are taken in the

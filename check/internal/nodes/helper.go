@@ -62,8 +62,13 @@ func (h *Helper) Close() { h.x.close() }
 // First is a digest of what the nodes do if they are run once. It is the same wherever they find
 // the same files; empty: they cannot be run so.
 func (h *Helper) First() (string, error) {
-	p := h.x.part(h.crew, skeleton.New(len(h.x.net.Names)).Work()[0])
-	if p.err != nil || !p.result.IsCompleted {
+	p := h.x.begin(h.crew, skeleton.New(len(h.x.net.Names)).Work()[0])
+	if h.x.net.Beside != nil {
+		p.alone()
+	} else {
+		p.result, p.err = p.do(p.item)
+	}
+	if p.err != nil || p.result.Completed == nil {
 		return "", h.x.ctx.Err()
 	}
 	digest := sha256.New()
@@ -72,6 +77,24 @@ func (h *Helper) First() (string, error) {
 	}
 	fmt.Fprint(digest, p.runs)
 	return hex.EncodeToString(digest.Sum(nil)), nil
+}
+
+// alone runs each node by itself, as far as it comes: whoever helps has no peers to run all with.
+func (p *part) alone() {
+	for node := range p.config.Nodes {
+		local, found, err := p.extend(node, nil, nil)
+		if err != nil || !found {
+			p.err, p.result.Completed = err, nil
+			return
+		}
+		p.result.Completed = append(p.result.Completed, local)
+	}
+}
+
+// isForHelpers says whether an item can be done elsewhere. Where there are real peers, a node is
+// explored against what they have sent, which is in the item. To run all nodes takes the peers.
+func isForHelpers(net *network.Nodes, item *skeleton.Item) bool {
+	return net.Beside == nil || item.Component != skeleton.Completion && !net.IsBeside(item.Component)
 }
 
 // Explore does an item, and says what that has come to, and how many executions it took. Soon
@@ -87,6 +110,9 @@ func (h *Helper) Explore(task []byte, stop func() bool) (answer []byte, runs int
 		c == skeleton.Completion && len(t.Item.Prefix) != nodes {
 		return nil, 0, fmt.Errorf("an item is of node %d, and there are %d nodes: it is of another check",
 			c, nodes)
+	}
+	if !isForHelpers(x.net, &t.Item) {
+		return nil, 0, errors.New("an item takes peers, which are not here: it is of another check")
 	}
 	h.stops = stop
 	x.runs, x.config.Executions, x.config.Violations = t.Runs, t.Executions, t.Wanted
@@ -237,14 +263,14 @@ const patience = time.Second
 
 // elsewhere says who explores items in other processes; nil: nobody does.
 func elsewhere(x *explorer, work []skeleton.Item) *batch.Away[*part] {
-	if x.config.Away == nil || x.peers != nil {
+	if x.config.Away == nil {
 		return nil
 	}
 	return &batch.Away[*part]{
 		Most: x.config.Away.Gather(x.runs + x.others),
 		May: func(job int) bool {
 			_, known := x.system.Alike(work[job])
-			return !known
+			return !known && isForHelpers(x.net, &work[job])
 		},
 		Patience: patience,
 		Do: func(ctx context.Context, job int) (p *part, last, done bool) {

@@ -67,7 +67,7 @@ type explorer struct {
 	unknown string // why the verdict cannot be that it holds
 	never   error  // that a node does not listen
 	notes   []string
-	peers   *beside.Explorer // nil: there are none, or walks have them
+	peers   *beside.Explorer // nil: there are none here, or walks have them
 	// stuck are executions of a node that end in a deadlock, by the key of the item that explores
 	// it. found are the violations, and known is which of both there are.
 	stuck map[string][]*finding
@@ -117,7 +117,7 @@ func newExplorer(ctx context.Context, c Config) (*explorer, error) {
 		x.net.Beside, x.net.Names = c.Peers.IsAt, append(x.net.Names, c.Peers.Name())
 		x.net.Ordered = append(x.net.Ordered, true)
 		x.system = c.System(len(x.net.Names))
-		if c.Walks == nil {
+		if c.Walks == nil && c.Peers.New != nil {
 			x.peers = beside.NewExplorer(c.Peers, x.net)
 		}
 	}

@@ -34,7 +34,8 @@ type Group struct {
 	// Behaviours is how many ways they can behave in. Each walk has one, at random.
 	Behaviours int
 	// New makes those who answer in the walks of a crew, which share nothing with those of others.
-	New func() Answers
+	// nil: they are not here, and only known to be there.
+	New func() Answers `json:"-"`
 }
 
 // Peer is one of them.

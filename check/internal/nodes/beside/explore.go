@@ -30,6 +30,10 @@ func NewExplorer(group *Group, net *network.Nodes) *Explorer {
 	return &Explorer{group, net, group.New()}
 }
 
+// In is the same with a network of the same nodes, which one of several has that the peers belong
+// to. One goroutine at a time uses one of them.
+func (x *Explorer) In(net *network.Nodes) *Explorer { return &Explorer{x.group, net, x.answers} }
+
 // Unsupported is what peers do that explorations cannot have yet.
 type Unsupported struct{ what string }
 

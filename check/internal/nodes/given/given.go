@@ -81,7 +81,7 @@ type Config struct {
 	// Leaks says that goroutines are a violation that are blocked for ever when a node ends.
 	Leaks bool
 	// Peers are real peers that nodes can connect to; nil: there are none.
-	Peers *beside.Group `json:"-"`
+	Peers *beside.Group
 }
 
 // Often is how often the network does something in an execution, at most.
