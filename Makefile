@@ -41,7 +41,7 @@
 # make online     two systems that run over UDP, whose bugs are found before they happen; RUNS=20, UPDATE=1
 # make protocols  searches of protocols beside those of the papers and of SPIN; ROWS=..., ALL=1, UPDATE=1
 # make steam      philosophers, 15-puzzle and bakery beside StEAM's numbers; ROWS=..., UPDATE=1
-# make external   searches with more states than memory has room for; MODELS=twophase:11 MEMORY=512, KILLS=...
+# make external   searches with more states than memory has room for; MODELS=twophase:11 MEMORY=512, REDUCE=1, KILLS=...
 # make workers    what 1, 2, 4 and 8 workers of a distributed search cost, each in a network namespace of
 #                 its own: of executions, and of states; ARGS='lastzero 16' MODEL=twophase:10 CHECKPOINT=1s
 #                 MEMORY=64 has the parts' states in files, REDUCE=1 leaves out orders of steps
@@ -237,7 +237,7 @@ steam: setup build
 external:
 	$(GO) test ./protocol -run '^TestExternalKilled$$' -count=1 -timeout 4h -kills $(or $(KILLS),200)
 	@$(GO) run ./examples/protocols/external -models '$(or $(MODELS),synod:1,synod:2,twophase:8,twophase:9)' \
-		-memory '$(or $(MEMORY),0,512,64)' -workers $(or $(WORKERS),1) $(if $(DIR),-dir $(DIR))
+		-memory '$(or $(MEMORY),0,512,64)' -workers $(or $(WORKERS),1) $(if $(DIR),-dir $(DIR)) $(if $(REDUCE),-reduce)
 
 workers: setup build
 	@scripts/distributed/measure.sh '$(or $(ARGS),lastzero 16)'

@@ -42,9 +42,9 @@ type Options struct {
 	Memory uint64
 	// External is a directory for states that Memory has no room for: the search goes on there,
 	// with the same result. It must be there already; files in it are removed when the search ends.
-	// If it is empty, the search ends at the bound of Memory. Only a breadth-first search that is
-	// not reduced goes on. Disk bounds the bytes of these files; zero is no bound. Of several
-	// processes each has files of its own, also if they reduce and all runs end.
+	// If it is empty, the search ends at the bound of Memory. Only a breadth-first search goes on.
+	// Disk bounds the bytes of these files; zero is no bound. Of several processes each has files
+	// of its own. If these reduce, all runs have to end.
 	External string
 	Disk     uint64
 	// Workers is how many goroutines search; zero is one for each processor. With more than one it
@@ -252,7 +252,7 @@ func check(m *Model, o Options) (*Result, error) {
 		return nil, fmt.Errorf("there is no %v: choose one of the constants", o.Search)
 	case o.session != nil:
 		return checkApart(machine, o, start)
-	case o.External != "" && (o.Search != BreadthFirst || o.Reduce):
+	case o.External != "" && o.Search != BreadthFirst:
 		return nil, errNotExternal
 	case o.Resume != "" && o.Search >= Local:
 		return nil, errNotKept

@@ -247,10 +247,12 @@ func TestExternalRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", what, err, want)
 		}
 	}
-	for _, o := range []Options{{Search: Local}, {Search: DepthFirst}, {Reduce: true}} {
+	for _, o := range []Options{{Search: Local}, {Search: DepthFirst}} {
 		o.External = dir
-		refuse(o.Search.String(), "only a breadth-first search that is not reduced", stairs(2), o)
+		refuse(o.Search.String(), "only a breadth-first search has its states in files", stairs(2), o)
 	}
+	refuse("reduced", "if it is not reduced", stairs(2),
+		Options{External: dir, Resume: filepath.Join(dir, "reduced"), Reduce: true})
 	o := Options{External: filepath.Join(dir, "nowhere"), onDisk: tiny}
 	refuse("no directory", "external search: ", stairs(2), o)
 	o = Options{External: dir, Resume: file, Depth: 12, onDisk: tiny}

@@ -51,8 +51,8 @@ var errNotKept = errors.New("only a breadth-first search goes on later, if it is
 	"alike nodes: leave out Resume, or these")
 
 // errNotExternal is of searches that know no files of states.
-var errNotExternal = errors.New("only a breadth-first search that is not reduced has its states in files: " +
-	"leave out External, or these")
+var errNotExternal = errors.New("only a breadth-first search has its states in files: leave out External, " +
+	"or Search")
 
 // newDisk is where an external search has its states. Those of a search that is kept have a name of
 // their own, by which the next check finds them.

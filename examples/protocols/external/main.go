@@ -31,7 +31,7 @@ type settings struct {
 	models, memory, dir, resume string
 	workers                     int
 	disk                        uint64
-	single                      bool
+	single, reduce              bool
 }
 
 // megabyte is the unit of the bounds.
@@ -44,12 +44,13 @@ func run(args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("external", flag.ContinueOnError)
 	flags.SetOutput(progress)
 	flags.StringVar(&s.models, "models", "synod:1,twophase:8", "`list` of synod:ROUNDS (Paxos (2,3,1)), "+
-		"paxos:PROPOSALS (3 nodes) and twophase:MANAGERS")
+		"acceptors:ACCEPTORS (with single messages), paxos:PROPOSALS (3 nodes) and twophase:MANAGERS")
 	flags.StringVar(&s.memory, "memory", "0,512,64", "`list` of bounds in MB; 0 is a search in memory")
 	flags.StringVar(&s.dir, "dir", os.TempDir(), "`directory` for the states")
 	flags.StringVar(&s.resume, "resume", "", "`file` from which one search goes on")
 	flags.IntVar(&s.workers, "workers", 1, "how many `goroutines` search")
 	flags.Uint64Var(&s.disk, "disk", 0, "bound on the files in `MB`; 0 is none")
+	flags.BoolVar(&s.reduce, "reduce", false, "leave out orders of steps")
 	flags.BoolVar(&s.single, "single", false, "one search in this process")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -83,7 +84,8 @@ func (s *settings) search(out, progress io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("-memory: %w", err)
 	}
-	o := protocol.Options{Workers: s.workers, Memory: inMemory, Resume: s.resume, Output: progress}
+	o := protocol.Options{Workers: s.workers, Memory: inMemory, Resume: s.resume, Reduce: s.reduce,
+		Output: progress}
 	if memory > 0 {
 		o.Memory, o.External, o.Disk = memory*megabyte, s.dir, s.disk*megabyte
 	}
@@ -101,7 +103,8 @@ func (s *settings) row(model, memory string, out, progress io.Writer) error {
 		return err
 	}
 	c := exec.Command(self, "-single", "-models", model, "-memory", memory, "-dir", s.dir,
-		"-resume", s.resume, "-workers", strconv.Itoa(s.workers), "-disk", strconv.FormatUint(s.disk, 10))
+		"-resume", s.resume, "-workers", strconv.Itoa(s.workers), "-disk", strconv.FormatUint(s.disk, 10),
+		"-reduce="+strconv.FormatBool(s.reduce))
 	c.Stderr = progress
 	data, err := c.Output()
 	if err != nil {

@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"slices"
 )
 
 // Sorter sorts records that do not fit into memory. It sorts as many as do, and writes each such
-// run into a file. Of equal keys in a run, the one with the least value stays.
+// run into a file. Of equal keys in a run, the one with the least value stays, unless KeepAll.
 //
 // The value of a candidate is its place in the order of the search, so the least one is that of the
 // candidate that a search in memory would have kept.
 type Sorter struct {
+	// KeepAll keeps all records: who merges them wants to know all values of a key.
+	KeepAll bool
+
 	dir  *Dir
 	file *File // nil before the first run
 	runs []Section
@@ -62,6 +66,9 @@ func (s *Sorter) sort() {
 		}
 		return cmp.Or(bytes.Compare(s.key(&a), s.key(&b)), cmp.Compare(a.value, b.value))
 	})
+	if s.KeepAll {
+		return
+	}
 	s.entries = slices.CompactFunc(s.entries, func(a, b entry) bool {
 		return a.prefix == b.prefix && bytes.Equal(s.key(&a), s.key(&b))
 	})
@@ -88,8 +95,8 @@ func (s *Sorter) flush() error {
 	return err
 }
 
-// Merge returns all records in the order of their keys. Of equal ones the least value stays. There
-// are several passes if there are too many runs for one. Nothing may be added any more.
+// Merge returns all keys in their order, with the least of the values of each. There are several
+// passes if there are too many runs for one. Nothing may be added any more.
 func (s *Sorter) Merge() (*Merger, error) {
 	for len(s.runs) > s.dir.Sizes.FanIn {
 		if err := s.pass(); err != nil {
@@ -101,7 +108,7 @@ func (s *Sorter) Merge() (*Merger, error) {
 	for _, run := range s.runs {
 		all = append(all, &runSource{NewReader(run, true)})
 	}
-	return newMerger(append(all, &memorySource{sorter: s, next: 0}))
+	return newMerger(append(all, &memorySource{sorter: s, next: 0}), s.KeepAll)
 }
 
 // Needs is about how many bytes Merge may write, and then whoever writes all that is merged.
@@ -123,7 +130,7 @@ func (s *Sorter) pass() error {
 	file, runs := s.dir.Create(), []Section(nil)
 	for some := range slices.Chunk(s.runs, s.dir.Sizes.FanIn) {
 		w := NewWriter(file, true)
-		if err := mergeRuns(some, true, w.Append); err != nil {
+		if err := mergeRuns(some, true, s.KeepAll, w.Append); err != nil {
 			return err
 		}
 		run, err := w.End()
@@ -148,13 +155,13 @@ func (s *Sorter) Empty() error {
 	return file.Remove()
 }
 
-// mergeRuns visits the records of some runs in the order of their keys.
-func mergeRuns(runs []Section, hasValues bool, visit func(key []byte, value uint64) error) error {
+// mergeRuns visits the records of some runs in the order of their keys: one for each key, or all.
+func mergeRuns(runs []Section, hasValues, keepAll bool, visit func(key []byte, value uint64) error) error {
 	var all []source
 	for _, run := range runs {
 		all = append(all, &runSource{NewReader(run, hasValues)})
 	}
-	m, err := newMerger(all)
+	m, err := newMerger(all, keepAll)
 	if err != nil {
 		return err
 	}
@@ -163,7 +170,11 @@ func mergeRuns(runs []Section, hasValues bool, visit func(key []byte, value uint
 		if !ok || err != nil {
 			return err
 		}
-		if err := visit(m.Key, m.Value); err != nil {
+		err = visit(m.Key, m.Value)
+		for _, value := range m.Others {
+			err = errors.Join(err, visit(m.Key, value))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -200,17 +211,21 @@ func (m *memorySource) record() ([]byte, uint64) {
 }
 
 // Merger merges sources. Key and Value are those of the last record until the next one is read.
+// Others are the other values of that key, if all are kept.
 type Merger struct {
 	// heap has the source with the least key first. Each has a record.
 	heap  []source
 	Key   []byte
 	Value uint64
+
+	Others  []uint64
+	keepAll bool
 }
 
 // newMerger merges sources that stand before their first records. Those that have none are left
 // out.
-func newMerger(sources []source) (*Merger, error) {
-	m := &Merger{}
+func newMerger(sources []source, keepAll bool) (*Merger, error) {
+	m := &Merger{keepAll: keepAll}
 	for _, s := range sources {
 		ok, err := s.advance()
 		if err != nil {
@@ -255,13 +270,16 @@ func (m *Merger) Next() (bool, error) {
 		return false, nil
 	}
 	key, value := m.heap[0].record()
-	m.Key, m.Value = append(m.Key[:0], key...), value
+	m.Key, m.Value, m.Others = append(m.Key[:0], key...), value, m.Others[:0]
 	for {
 		if err := m.advance(); err != nil || len(m.heap) == 0 {
 			return err == nil, err
 		}
 		if key, value = m.heap[0].record(); !bytes.Equal(key, m.Key) {
 			return true, nil
+		}
+		if m.keepAll {
+			m.Others = append(m.Others, max(m.Value, value))
 		}
 		m.Value = min(m.Value, value)
 	}

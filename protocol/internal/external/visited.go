@@ -229,7 +229,7 @@ func (v *Visited) merge(from int) error {
 		sections = append(sections, r.Section)
 	}
 	w := v.newRun()
-	if err := mergeRuns(sections, false, w.Append); err != nil {
+	if err := mergeRuns(sections, false, false, w.Append); err != nil {
 		return errors.Join(err, w.file.Remove())
 	}
 	old := v.runs

@@ -41,8 +41,8 @@ type Config struct {
 	// From has read read what such a search has written; the table is as it was then. It may be
 	// called several times. Nil: the search begins at the start.
 	From func(read func(*bufio.Reader) error) error
-	// Disk is where a search breadth first, which is not reduced, has its states when memory has no
-	// more room for them. Nil: nowhere.
+	// Disk is where a search breadth first has its states when memory has no more room for them.
+	// Nil: nowhere.
 	Disk *Disk
 	// Stop is called now and then, by several goroutines at a time. A reason ends the search.
 	Stop func(Progress) (reason string)

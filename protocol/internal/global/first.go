@@ -3,6 +3,7 @@ package global
 import (
 	"slices"
 
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -69,7 +70,7 @@ func (w *worker) insertFirst(locals []table.Local, sent []table.Message) error {
 	if err != nil {
 		return err
 	}
-	at, isNew, err := w.form.add(chosen, space.None)
+	at, isNew, err := w.form.Add(chosen, space.None)
 	if w.metFirst != nil && err == nil {
 		return w.metFirst(at)
 	}
@@ -102,7 +103,7 @@ func (s *search) depthFirst(w *worker) error {
 	for _, at := range s.starts {
 		stack = append(stack, place{at, 0})
 	}
-	x := s.form.newExpands(w)
+	x := s.expander(s.form, w)
 	for len(stack) > 0 {
 		top := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -116,7 +117,7 @@ func (s *search) depthFirst(w *worker) error {
 		depth = top.depth
 		s.depth = max(s.depth, depth)
 		err := x.expandOne(top.at)
-		if isNarrow(err) {
+		if forms.IsNarrow(err) {
 			// The state is expanded again; what it has reached already is on the stack.
 			c, err := convert(s, err)
 			if err != nil {
@@ -132,7 +133,7 @@ func (s *search) depthFirst(w *worker) error {
 				depths[c.now(at)] = depth
 			}
 			c.release()
-			x = s.form.newExpands(w)
+			x = s.expander(s.form, w)
 			continue
 		}
 		if err != nil {

@@ -6,11 +6,11 @@ package global
 import (
 	"bufio"
 	"errors"
-	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -49,7 +49,7 @@ type Violation struct {
 // search is a search under way.
 type search struct {
 	*Config
-	form   form
+	form   forms.Form
 	log    uint        // of the bits of a counter, to base 2, if states are vectors
 	starts []space.Ref // where a run may begin
 	// levelStart and levelEnd are those of the level that is expanded, by shard.
@@ -75,6 +75,9 @@ type search struct {
 type filing struct {
 	spill  func(s *search) error
 	reopen func(s *search, in *bufio.Reader) error
+	// expander has a worker expand states of a form.
+	expander func(f forms.Form, w *worker) expands
+	pass     pass // through the present level
 }
 
 // finding is a violation that was met: the state where a run ends, or the step after it.
@@ -105,7 +108,7 @@ type outer interface {
 var ErrFull = errors.New("memory has no room for the states")
 
 // isMended says whether a search goes on after an error.
-func isMended(err error) bool { return isNarrow(err) || errors.Is(err, ErrFull) }
+func isMended(err error) bool { return forms.IsNarrow(err) || errors.Is(err, ErrFull) }
 
 // isFull says whether the states take too much memory. One is expanded whatever it takes.
 func (s *search) isFull() bool {
@@ -119,44 +122,10 @@ func (s *search) isFull() bool {
 // errEnded unwinds a worker when the search is over.
 var errEnded = errors.New("the search has ended")
 
-// form is how the visited states are kept.
-type form interface {
-	Shards() int
-	// End is where a shard's next state will be.
-	End(shard int) uint64
-	// Split returns the shard of a state, and its place there; Join is the reverse.
-	Split(at space.Ref) (shard int, place uint64)
-	Join(shard int, place uint64) space.Ref
-	Parent(at space.Ref) space.Ref
-	Size() (states int, bytes int64)
-	add(s *system.State, parent space.Ref) (at space.Ref, isNew bool, err error)
-	look(at space.Ref, s *system.State)
-	// lookLocals reads the local states, and perhaps the rest.
-	lookLocals(at space.Ref, s *system.State)
-	// addFrom is add, with the node that has led to the state; origin returns it. A form may not
-	// remember it: it only saves steps.
-	addFrom(s *system.State, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error)
-	origin(at space.Ref) (node uint8)
-	// cut appends the parts of a part of a level that workers are to expand at a time.
-	cut(parts []part, whole part) []part
-	// each visits the states of a shard between two places.
-	each(shard int, from, end uint64) iter.Seq[space.Ref]
-	// eachMoved visits them with the node that has led to each, plus one, or zero if that is not
-	// known.
-	eachMoved(shard int, from, end uint64, visit func(at space.Ref, node uint8) error) error
-	// newExpands has a worker expand states.
-	newExpands(w *worker) expands
-	// reset forgets all states. Load adds those to be expanded next, in their order; placeOf tells
-	// which one a state is, if no other states came before them.
-	reset()
-	load(s *system.State, place uint64, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error)
-	placeOf(at space.Ref) uint64
-}
-
 // expands expands states, for one goroutine.
 type expands interface {
 	// expandRange expands a part of a level. Successors are known to be new or not after settle.
-	expandRange(p part) error
+	expandRange(p forms.Part) error
 	settle() error
 	// expandOne expands one state.
 	expandOne(at space.Ref) error
@@ -165,12 +134,8 @@ type expands interface {
 	expandShared(at space.Ref, before *system.State) error
 	// reset forgets what depends on the places of states.
 	reset()
-}
-
-// part is a part of a level: states of a shard that lie between two places.
-type part struct {
-	shard     int
-	from, end uint64
+	// noted is what it has in doubt.
+	noted() *late
 }
 
 // begin visits the states in which a run may begin. The reason is why it has to begin again.
@@ -312,10 +277,10 @@ func (s *search) beginAgain() (reason error) {
 }
 
 // parts are those of the present level.
-func (s *search) parts() (level []part) {
+func (s *search) parts() (level []forms.Part) {
 	for shard, start := range s.levelStart {
 		if end := s.levelEnd[shard]; start < end {
-			level = s.form.cut(level, part{shard, start, end})
+			level = s.form.Cut(level, forms.Part{Shard: shard, From: start, End: end})
 		}
 	}
 	return level
@@ -349,7 +314,7 @@ func (s *search) newWorker(number int) *worker {
 func (s *search) newWorkers() []expands {
 	workers := make([]expands, s.Workers)
 	for i := range workers {
-		workers[i] = s.form.newExpands(s.newWorker(i))
+		workers[i] = s.expander(s.form, s.newWorker(i))
 	}
 	return workers
 }
@@ -358,7 +323,7 @@ func (s *search) newWorkers() []expands {
 const reasonDepth = "the bound on the depth was reached"
 
 // expandLevel has the workers expand parts until none is left.
-func (s *search) expandLevel(workers []expands, level []part) {
+func (s *search) expandLevel(workers []expands, level []forms.Part) {
 	var next atomic.Int64
 	work := func(w expands) {
 		for {

@@ -116,7 +116,7 @@ func (x *levelReader) level(start, end []uint64, begin func(count int) error,
 	x.here = make([][]space.Ref, len(end))
 	count := 0
 	for shard := range end {
-		for at := range x.form.each(shard, start[shard], end[shard]) {
+		for at := range x.form.Each(shard, start[shard], end[shard]) {
 			x.here[shard] = append(x.here[shard], at)
 		}
 		count += len(x.here[shard])
@@ -133,9 +133,9 @@ func (x *levelReader) level(start, end []uint64, begin func(count int) error,
 					return err
 				}
 			}
-			x.form.look(at, &x.state)
+			x.form.Look(at, &x.state)
 			x.packed = x.Pack(x.packed[:0], &x.state)
-			if err := visit(uint64(place), x.form.origin(at), x.packed); err != nil {
+			if err := visit(uint64(place), x.form.Node(at), x.packed); err != nil {
 				return err
 			}
 		}
@@ -248,7 +248,7 @@ func (r *stateReader) level(level int) error {
 			return ErrKept
 		}
 		r.Unpack(&r.state, r.packed)
-		at, isNew, err := r.form.addFrom(&r.state, parent, node)
+		at, isNew, err := r.form.AddFrom(&r.state, parent, node)
 		if err != nil {
 			return err
 		}

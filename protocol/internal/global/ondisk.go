@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/tandem-mc/tandem/protocol/internal/external"
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
@@ -36,6 +37,7 @@ type onDisk struct {
 	chunk   uint64               // how many states are expanded at a time
 	place   uint64               // of the first state of the level that is not expanded yet
 	fresh   *external.Candidates // of the next level
+	doubts  *external.Doubts     // of the proviso, about states of this one
 	last    int64                // bytes of the last chunk's
 	chunkOf chunk
 	known   system.Known // when the chunk was loaded
@@ -46,9 +48,9 @@ type onDisk struct {
 // States are kept in the narrowest form that will do. If that turns out to be too narrow, all are
 // taken to a wider one, and the search goes on. If memory has no more room, it goes on in files.
 func Search(c Config) (*Result, error) {
-	s := &search{Config: &c, filing: filing{spill, reopen}}
+	s := &search{Config: &c, filing: filing{spill: spill, reopen: reopen, expander: newExpands}}
 	w, err := s.begin(nil)
-	for isNarrow(err) {
+	for forms.IsNarrow(err) {
 		w, err = s.begin(err)
 	}
 	if err == nil && c.DepthFirst {
@@ -57,7 +59,7 @@ func Search(c Config) (*Result, error) {
 		err = s.breadthFirst()
 	}
 	r, err := s.result(w, err)
-	release(s.form)
+	forms.Release(s.form)
 	if err != nil && s.disk != nil {
 		return nil, errors.Join(err, s.disk.release(true))
 	}
@@ -70,7 +72,12 @@ func newOnDisk(s *search, dir *external.Dir) *onDisk {
 		dir.Write = s.Disk.Write
 	}
 	d := &onDisk{search: s, dir: dir, visited: external.NewVisited(dir),
-		fresh: external.NewCandidates(dir), chunk: uint64(s.Disk.Sizes.Chunk)}
+		fresh: external.NewCandidates(dir), doubts: external.NewDoubts(dir),
+		chunk: uint64(s.Disk.Sizes.Chunk)}
+	// All places of a candidate are asked for.
+	if d.fresh.Sorter.KeepAll = s.Proviso; s.Proviso {
+		d.pass = firstPass
+	}
 	dir.GiveUp = func() bool { return d.Stop != nil && d.Stop(d.progress()) != "" }
 	return d
 }
@@ -87,7 +94,7 @@ func spill(s *search) error {
 		return errors.Join(err, dir.Close())
 	}
 	// From now on the search has its states there.
-	release(s.form)
+	forms.Release(s.form)
 	s.form = newForm(s.Config, s.log)
 	s.disk, s.levelStart, s.levelEnd, s.before = d, nil, nil, nil
 	s.found = nil
@@ -121,18 +128,19 @@ func (d *onDisk) takeAll() error {
 	if err = errors.Join(err, endLevel()); err != nil {
 		return err
 	}
-	err = d.visit(states, func(uint64) {}, func() error { return nil })
+	err = d.visit(states, func(uint64, []uint64) {}, func() error { return nil })
 	return errors.Join(err, d.fresh.Sorter.Empty())
 }
 
 // visit adds the candidates that are new to the visited states, of which there are some at most.
-// What is to be done when it is known which ones are new is done before they are added.
-func (d *onDisk) visit(most uint64, isNew func(place uint64), then func() error) error {
+// What is to be done when it is known which ones are new is done before they are added. A candidate
+// may have come again at other places.
+func (d *onDisk) visit(most uint64, isNew func(place uint64, others []uint64), then func() error) error {
 	m, err := d.fresh.Sorter.Merge()
 	if err != nil {
 		return err
 	}
-	addition, err := d.visited.Add(m, most, isNew)
+	addition, err := d.visited.Add(m, most, func(place uint64) { isNew(place, m.Others) })
 	if err != nil {
 		return err
 	}
@@ -250,6 +258,9 @@ func (d *onDisk) expandChunks(level external.Section) error {
 			}
 			d.place += states
 			d.adapt(states)
+			if d.pass == secondPass {
+				d.expandings.Add(-int64(states)) // they were counted before
+			}
 			continue
 		}
 		if !isMended(err) {
@@ -289,7 +300,7 @@ func (d *onDisk) mend(reason error, states uint64) error {
 		d.chunk = max(1, states/2)
 		return nil
 	}
-	release(d.form)
+	forms.Release(d.form)
 	d.form = widerForm(d.search, reason)
 	d.workers = d.newWorkers()
 	return nil
@@ -304,12 +315,68 @@ func (d *onDisk) adapt(states uint64) {
 	if all > fewStates {
 		each = uint64(bytes)/uint64(all) + 1
 	}
+	// Doubts have places of what was reached.
+	if d.pass == firstPass {
+		each += mostBytes / 2
+	}
 	d.chunk = d.chunkOf.next(uint64(d.Disk.Sizes.Table)/4*3/each, states, uint64(all), d.chunk)
 }
 
 // endLevel makes the next level of what is new among what was reached. For a large level that takes
 // long, so it may end at a bound. Then it is done again later, from the start.
 func (d *onDisk) endLevel() error {
+	var leads []uint64 // candidates that are new, at all their places
+	if d.pass == firstPass {
+		leads = make([]uint64, d.fresh.Count/64+1)
+	}
+	level, next := d.levels[len(d.levels)-1], external.Section{File: d.file}
+	err := d.settle(&next, leads)
+	if err == nil && d.pass == firstPass {
+		err = d.secondPass(level, leads, &next)
+	}
+	if err != nil {
+		return err
+	}
+	d.levels, d.place = append(d.levels, next), 0
+	return nil
+}
+
+// secondPass expands the states of a level in full that lead to nothing new. The bits say which
+// candidates are new. What it reaches is added to the next level, of which a section is there.
+func (d *onDisk) secondPass(level external.Section, isNew []uint64, next *external.Section) error {
+	file := d.dir.Create()
+	rest, err := d.unresolved(level, isNew, file)
+	if err = errors.Join(err, d.doubts.Empty()); err == nil && rest.Records > 0 {
+		d.pass, d.place = secondPass, 0
+		d.fresh.Sorter.KeepAll = false
+		if err = d.expandChunks(rest); err == nil {
+			err = d.settle(next, nil)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	d.pass, d.fresh.Sorter.KeepAll = firstPass, true
+	return file.Remove()
+}
+
+// unresolved are the states of a level that lead to nothing new, each with its place there.
+func (d *onDisk) unresolved(level external.Section, isNew []uint64, file *external.File) (
+	external.Section, error) {
+	w, all := external.NewWriter(file, true), external.NewSeeker(level, true)
+	err := d.doubts.Unresolved(isNew, func(place uint64) error {
+		if err := all.Seek(place); err != nil {
+			return err
+		}
+		return w.Append(all.Key, place)
+	})
+	section, fault := w.End()
+	return section, errors.Join(err, fault)
+}
+
+// settle adds what is new among the candidates to the next level, and to the bits of those that are
+// new, unless these are nil.
+func (d *onDisk) settle(level *external.Section, leads []uint64) error {
 	r := d.fresh
 	if err := d.needs(r.Needs()); err != nil {
 		return err
@@ -320,7 +387,12 @@ func (d *onDisk) endLevel() error {
 		defer func() { d.dir.Pause = nil }()
 	}
 	bits := make([]uint64, r.Count/64+1)
-	isNew := func(place uint64) { bits[place/64] |= 1 << (place % 64) }
+	isNew := func(place uint64, others []uint64) {
+		bits[place/64] |= 1 << (place % 64)
+		for _, place := range others {
+			leads[place/64] |= 1 << (place % 64)
+		}
+	}
 	next := external.NewWriter(d.file, true)
 	err := d.visit(r.Count, isNew, func() error {
 		place := uint64(0)
@@ -338,11 +410,18 @@ func (d *onDisk) endLevel() error {
 	if err != nil {
 		return err
 	}
+	for i := range leads {
+		leads[i] |= bits[i]
+	}
 	section, err := next.End()
 	if err != nil {
 		return err
 	}
-	d.levels, d.place = append(d.levels, section), 0
+	// Sections of a level follow each other in the file.
+	if level.Records == 0 {
+		level.From = section.From
+	}
+	level.To, level.Records = section.To, level.Records+section.Records
 	return r.Empty()
 }
 
@@ -366,7 +445,7 @@ func (d *onDisk) finish(r *Result) {
 			err = d.collect()
 		}
 		if err == nil {
-			err = d.visit(d.fresh.Count, func(uint64) {}, func() error { return nil })
+			err = d.visit(d.fresh.Count, func(uint64, []uint64) {}, func() error { return nil })
 		}
 		if err == nil {
 			r.States = int(d.visited.Count())

@@ -1,9 +1,12 @@
 package global
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/tandem-mc/tandem/protocol/internal/external"
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
@@ -17,9 +20,13 @@ type chunk struct {
 	// are their numbers by place, from the moment on when they do not ascend.
 	parents []uint64
 	numbers map[uint64]int
-	state   system.State
-	packed  []byte
-	growth  float64 // how many states come of one
+	// inLevel are the places in the level of the states of a second pass, candidates those of what
+	// a first one has reached among the candidates.
+	inLevel    []uint64
+	candidates forms.Places
+	state      system.State
+	packed     []byte
+	growth     float64 // how many states come of one
 }
 
 // next chooses how many states a chunk is to have, of which some have room with all that they
@@ -61,16 +68,23 @@ func (c *chunk) number(place uint64) int {
 // steps that commute (expandNodes). Neither were reached by this chunk, which begins behind them.
 func (d *onDisk) load(frontier *external.Reader, states uint64) error {
 	c := &d.chunkOf
-	d.form.reset()
+	d.form.Reset()
 	for _, w := range d.workers {
 		w.reset()
+		w.noted().reset()
 	}
 	c.states, c.parents, c.numbers, d.isSingle = states, c.parents[:0], nil, states == 1
+	c.inLevel, c.candidates = c.inLevel[:0], make(forms.Places, d.form.Shards())
 	d.known = d.Known()
-	_, hasParents := d.form.(ofWords)
+	// A selection does not ask which steps commute.
+	_, hasParents := d.form.(forms.OfWords)
+	hasParents = hasParents && d.Select == nil
 	for place := range states {
 		if err := d.read(frontier); err != nil {
 			return err
+		}
+		if d.pass == secondPass {
+			c.inLevel = append(c.inLevel, frontier.Value)
 		}
 		parent := space.None
 		at, node := d.originOf(frontier.Value)
@@ -80,7 +94,7 @@ func (d *onDisk) load(frontier *external.Reader, states uint64) error {
 		} else {
 			node = 0
 		}
-		_, isNew, err := d.form.load(&c.state, place, parent, node)
+		_, isNew, err := d.form.Load(&c.state, place, parent, node)
 		if err == nil && !isNew {
 			err = ErrStates
 		}
@@ -126,9 +140,6 @@ func (d *onDisk) ends() []uint64 {
 	return ends
 }
 
-// manyRecords is how many states it is worth to pass by unread.
-const manyRecords = 1 << 10
-
 // loadParents loads the states of the level before that some were reached from. They lie mostly
 // side by side there. The numbers that they get are those that were given to their children before.
 func (d *onDisk) loadParents() error {
@@ -136,25 +147,16 @@ func (d *onDisk) loadParents() error {
 	if len(c.parents) == 0 {
 		return nil
 	}
-	before := external.NewReader(d.levels[len(d.levels)-2], true)
-	next := uint64(0)
+	before := external.NewSeeker(d.levels[len(d.levels)-2], true)
 	for i, place := range c.parents {
-		if i == 0 || place < next || place > next+manyRecords {
-			if err := before.Skip(place); err != nil {
-				return err
-			}
-			next = place
-		}
-		for ; next < place; next++ {
-			if _, err := before.Next(); err != nil {
-				return err
-			}
-		}
-		if err := d.read(before); err != nil {
+		if err := before.Seek(place); err != nil {
 			return err
 		}
-		next++
-		at, isNew, err := d.form.add(&c.state, space.None)
+		if !d.IsState(d.known, before.Key) {
+			return ErrStates
+		}
+		d.Unpack(&c.state, before.Key)
+		at, isNew, err := d.form.Add(&c.state, space.None)
 		if err != nil {
 			return err
 		}
@@ -172,24 +174,30 @@ func (d *onDisk) placeInLevel(at space.Ref) (place uint64, isLoaded bool) {
 	if isLoaded = n < d.levelEnd[shard]; !isLoaded {
 		at = d.form.Parent(at)
 	}
-	return d.place + d.form.placeOf(at), isLoaded
+	if place = d.form.PlaceOf(at); d.pass == secondPass {
+		return d.chunkOf.inLevel[place], isLoaded
+	}
+	return d.place + place, isLoaded
 }
 
 // collect makes candidates of what the chunk has reached.
 func (d *onDisk) collect() error {
 	before := d.fresh.Bytes()
-	if words, ok := d.form.(ofWords); ok {
+	if words, ok := d.form.(forms.OfWords); ok {
 		if err := d.collectWords(words); err != nil {
 			return err
 		}
 	} else {
 		for shard := range d.form.Shards() {
-			for at := range d.form.each(shard, d.chunkOf.end[shard], d.form.End(shard)) {
+			for at := range d.form.Each(shard, d.chunkOf.end[shard], d.form.End(shard)) {
 				if err := d.candidate(at); err != nil {
 					return err
 				}
 			}
 		}
+	}
+	if err := d.collectDoubts(); err != nil {
+		return err
 	}
 	// A section for each chunk, so that it can be kept.
 	_, err := d.fresh.Sections()
@@ -200,7 +208,7 @@ func (d *onDisk) collect() error {
 
 // collectWords goes through the arenas side by side, in the order of the parents. One worker has
 // reached the states in this order.
-func (d *onDisk) collectWords(form ofWords) error {
+func (d *onDisk) collectWords(form forms.OfWords) error {
 	next := append([]uint64(nil), d.chunkOf.end...)
 	for {
 		best, least := -1, ^uint64(0)
@@ -209,7 +217,7 @@ func (d *onDisk) collectWords(form ofWords) error {
 				continue
 			}
 			// One arena needs no comparison.
-			if place := form.placeOf(form.Parent(form.Join(shard, n))); best < 0 || place < least {
+			if place := form.PlaceOf(form.Parent(form.Join(shard, n))); best < 0 || place < least {
 				best, least = shard, place
 			}
 		}
@@ -227,8 +235,42 @@ func (d *onDisk) collectWords(form ofWords) error {
 // states and messages there are.
 func (d *onDisk) candidate(at space.Ref) error {
 	c := &d.chunkOf
+	if d.pass == firstPass {
+		shard, _ := d.form.Split(at)
+		c.candidates.Add(shard, at, d.fresh.Count)
+	}
 	place, _ := d.placeInLevel(at)
-	d.form.look(at, &c.state)
+	d.form.Look(at, &c.state)
 	c.packed = d.Pack(c.packed[:0], &c.state)
-	return d.fresh.Add(c.packed, d.originValue(place, d.form.origin(at)))
+	return d.fresh.Add(c.packed, d.originValue(place, d.form.Node(at)))
+}
+
+// collectDoubts writes the doubts of all workers down, in the order of the level.
+func (d *onDisk) collectDoubts() error {
+	type doubt struct {
+		place   uint64
+		reached []space.Ref
+	}
+	var all []doubt
+	for _, w := range d.workers {
+		l, from := w.noted(), 0
+		for _, s := range l.states {
+			place, _ := d.placeInLevel(s.at)
+			all = append(all, doubt{place, l.reached[from:s.end]})
+			from = s.end
+		}
+	}
+	slices.SortFunc(all, func(a, b doubt) int { return cmp.Compare(a.place, b.place) })
+	var candidates []uint64
+	for _, s := range all {
+		candidates = candidates[:0]
+		for _, at := range s.reached {
+			shard, _ := d.form.Split(at)
+			candidates = append(candidates, d.chunkOf.candidates.Of(shard, at))
+		}
+		if err := d.doubts.Add(s.place, candidates); err != nil {
+			return err
+		}
+	}
+	return nil
 }

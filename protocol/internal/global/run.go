@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -52,7 +53,7 @@ func (w *worker) run(f *finding) (*Violation, error) {
 // first reached from.
 func statesBefore(s *search, at space.Ref) (states [][]byte, err error) {
 	for state := (system.State{}); at != space.None; at = s.form.Parent(at) {
-		s.form.look(at, &state)
+		s.form.Look(at, &state)
 		states = append(states, s.Pack(nil, &state))
 		if s.disk != nil {
 			before, err := s.disk.statesBefore(at)
@@ -88,7 +89,7 @@ func (w *worker) startOf(visited []byte) (start []byte, err error) {
 	starts := w.starts
 	defer func() { w.metFirst, w.starts = nil, starts }()
 	w.metFirst = func(at space.Ref) error {
-		w.form.look(at, &w.Cur)
+		w.form.Look(at, &w.Cur)
 		if start == nil && bytes.Equal(w.Pack(nil, &w.Cur), visited) {
 			start = w.Pack(nil, &w.Next)
 		}
@@ -137,7 +138,7 @@ type Walk struct{ w *worker }
 func NewWalk(c Config) *Walk {
 	// A walk has few states, so one shard is enough. Its runs are real ones, with all names.
 	c.Workers, c.Alike = 1, nil
-	s := &search{Config: &c, form: newByteForm(&c)}
+	s := &search{Config: &c, form: forms.NewBytes(&c.System, c.shards())}
 	return &Walk{s.newWorker(0)}
 }
 
@@ -149,7 +150,7 @@ func (k *Walk) First() ([][]byte, error) {
 	}
 	var all [][]byte
 	for _, at := range k.w.starts {
-		k.w.form.look(at, &k.w.Cur)
+		k.w.form.Look(at, &k.w.Cur)
 		all = append(all, k.w.Pack(nil, &k.w.Cur))
 	}
 	return all, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -118,9 +119,9 @@ func NewShare(c Config, s ShareConfig) (*Share, error) {
 // newShare has the states in which a run may begin. Log is that of the bits of a counter.
 func newShare(c Config, s ShareConfig, log uint) (*Share, error) {
 	c.Workers = 1
-	h := &Share{search: &search{Config: &c, log: log}, config: s}
+	h := &Share{search: &search{Config: &c, log: log, filing: filing{expander: newExpands}}, config: s}
 	w, err := h.begin(nil)
-	for isNarrow(err) {
+	for forms.IsNarrow(err) {
 		w, err = h.begin(err)
 	}
 	if err != nil {
@@ -136,10 +137,10 @@ func newShare(c Config, s ShareConfig, log uint) (*Share, error) {
 func FailsAtStart(c Config) (*Result, error) {
 	s := &search{Config: &c}
 	w, err := s.begin(nil)
-	for isNarrow(err) {
+	for forms.IsNarrow(err) {
 		w, err = s.begin(err)
 	}
-	defer release(s.form)
+	defer forms.Release(s.form)
 	if err == nil {
 		return nil, nil
 	}
@@ -149,11 +150,11 @@ func FailsAtStart(c Config) (*Result, error) {
 // setWorker has a worker expand states.
 func (h *Share) setWorker(w *worker) {
 	h.w, w.collect, w.isOwn = w, h.collect, h.isOwn
-	h.x = h.form.newExpands(w)
+	h.x = h.expander(h.form, w)
 }
 
 // Release gives the memory back.
-func (h *Share) Release() { release(h.form) }
+func (h *Share) Release() { forms.Release(h.form) }
 
 // Begin begins the next level, and says how many own states it has.
 func (h *Share) Begin() int {
@@ -208,7 +209,7 @@ func (h *Share) ExpandOnly() (found *Found, reason string, err error) {
 	for {
 		h.boundary = boundary{h.transitions.Load(), h.expandings.Load(), h.search.reached.Load()}
 		err = h.expandAll()
-		if !isNarrow(err) {
+		if !forms.IsNarrow(err) {
 			break
 		}
 		h.beginAgain()
@@ -234,7 +235,7 @@ func (h *Share) expandAll() error {
 	for _, m := range h.level {
 		var err error
 		if m.before == 0 {
-			err = h.x.expandRange(part{0, uint64(m.from), uint64(m.from) + m.count})
+			err = h.x.expandRange(forms.Part{From: uint64(m.from), End: uint64(m.from) + m.count})
 		} else {
 			if m.before != last {
 				size, from := binary.Uvarint(h.packed[m.before-1:])
@@ -259,7 +260,7 @@ func (h *Share) expandAll() error {
 // side by side, so that state is looked up once.
 func (h *Share) handOn(hand Hand) error {
 	last := space.None
-	return h.form.eachMoved(0, h.levelEnd[0], h.form.End(0), func(at space.Ref, node uint8) error {
+	return h.form.EachMoved(0, h.levelEnd[0], h.form.End(0), func(at space.Ref, node uint8) error {
 		to, err := h.ownerOf(at, node)
 		if err != nil {
 			return err
@@ -271,10 +272,10 @@ func (h *Share) handOn(hand Hand) error {
 		if hand == nil {
 			return nil
 		}
-		h.form.look(at, &h.state)
+		h.form.Look(at, &h.state)
 		parent := h.form.Parent(at)
 		if node > 0 && parent != last {
-			h.form.look(parent, &h.before)
+			h.form.Look(parent, &h.before)
 			last = parent
 		}
 		return hand(to, uint64(parent), &h.before, &h.state, node)
@@ -287,12 +288,12 @@ func (h *Share) ownerOf(at space.Ref, node uint8) (int, error) {
 	nodes := h.config.ByLocals
 	switch {
 	case nodes == 0:
-		h.form.look(at, &h.state)
+		h.form.Look(at, &h.state)
 	case node > 0 && nodes>>(node-1)&1 == 0:
 		// A step of another node does not change whose it is.
 		return h.config.Own, nil
 	default:
-		h.form.lookLocals(at, &h.state)
+		h.form.LookLocals(at, &h.state)
 	}
 	return h.config.Owner(&h.state)
 }
@@ -312,12 +313,12 @@ func (h *Share) Receive(before *system.State, isSame bool, state *system.State, 
 	if h.Select != nil {
 		node = 0 // a selection does not ask which steps commute
 	}
-	at, isNew, err := h.form.addFrom(state, space.None, node)
-	for isNarrow(err) {
+	at, isNew, err := h.form.AddFrom(state, space.None, node)
+	for forms.IsNarrow(err) {
 		if err := h.widen(err); err != nil {
 			return false, err
 		}
-		at, isNew, err = h.form.addFrom(state, space.None, node)
+		at, isNew, err = h.form.AddFrom(state, space.None, node)
 	}
 	if !isSame {
 		h.lastPacked = 0
@@ -368,7 +369,7 @@ func moved(c *conversion, list []span) (singles []span) {
 // collect keeps the least violation of the level.
 func (h *Share) collect(f *finding) error {
 	found := &Found{IsLonger: f.isLonger, Property: f.Property, Failure: f.Failure, IsStep: f.step != nil}
-	h.form.look(f.at, &h.state)
+	h.form.Look(f.at, &h.state)
 	var err error
 	if found.Digest, err = h.config.Digest(&h.state); err != nil {
 		return err
@@ -395,8 +396,8 @@ func (h *Share) Before(level int, target uint64, mayLead func([]table.Local) boo
 		from = ends[level-1][0]
 	}
 	w := h.newWorker(0)
-	for at := range h.form.each(0, from, ends[level][0]) {
-		h.form.look(at, &w.Cur)
+	for at := range h.form.Each(0, from, ends[level][0]) {
+		h.form.Look(at, &w.Cur)
 		if !mayLead(w.Cur.Locals) {
 			continue
 		}

@@ -3,6 +3,7 @@ package global
 import (
 	"runtime"
 
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
@@ -12,12 +13,12 @@ import (
 // Reset forgets all states, and keeps the memory; it gives that back if it is to begin anew.
 func (h *Share) Reset(anew bool) {
 	if anew {
-		release(h.form)
+		forms.Release(h.form)
 		h.form = newForm(h.Config, h.log)
 		h.setWorker(h.newWorker(0))
 		runtime.GC()
 	}
-	h.form.reset()
+	h.form.Reset()
 	h.x.reset()
 	h.search.before, h.counts = h.search.before[:0], h.counts[:0]
 	h.levelStart[0], h.levelEnd[0] = h.form.End(0), h.form.End(0)
@@ -29,8 +30,8 @@ func (h *Share) Reset(anew bool) {
 // before it, and the node that has led there, plus one; zero: nobody needs to know either.
 func (h *Share) Reached(visit func(to int, number uint64, state *system.State, node uint8) error) error {
 	nodes := h.config.ByLocals
-	return h.form.eachMoved(0, h.levelEnd[0], h.form.End(0), func(at space.Ref, node uint8) (err error) {
-		h.form.look(at, &h.state)
+	return h.form.EachMoved(0, h.levelEnd[0], h.form.End(0), func(at space.Ref, node uint8) (err error) {
+		h.form.Look(at, &h.state)
 		to := h.config.Own
 		// A step of another node does not change whose it is.
 		if node == 0 || nodes == 0 || nodes>>(node-1)&1 != 0 {
@@ -48,13 +49,13 @@ func (h *Share) Reached(visit func(to int, number uint64, state *system.State, n
 func (h *Share) Each(visit func(level int, before, state *system.State, node uint8) error) error {
 	from := uint64(0)
 	for level, end := range append(h.search.before[:len(h.search.before):len(h.search.before)], h.levelEnd) {
-		err := h.form.eachMoved(0, from, end[0], func(at space.Ref, node uint8) error {
+		err := h.form.EachMoved(0, from, end[0], func(at space.Ref, node uint8) error {
 			before := (*system.State)(nil)
 			if parent := h.form.Parent(at); parent != space.None {
-				h.form.look(parent, &h.before)
+				h.form.Look(parent, &h.before)
 				before = &h.before
 			}
-			h.form.look(at, &h.state)
+			h.form.Look(at, &h.state)
 			return visit(level, before, &h.state, node)
 		})
 		if from = end[0]; err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 )
@@ -35,7 +36,7 @@ func (h *Share) WriteStates(out io.Writer) error {
 	// A run has at least one state. How many there are comes first, then how they are written.
 	data := binary.AppendUvarint(nil, uint64(all-h.written))
 	var err error
-	if words, ok := h.form.(ofWords); ok {
+	if words, ok := h.form.(forms.OfWords); ok {
 		err = h.writeWords(out, data, words, end)
 	} else {
 		err = h.writeBytes(out, append(data, 0), end)
@@ -46,23 +47,23 @@ func (h *Share) WriteStates(out io.Writer) error {
 
 // writeWords writes vectors. Those that were reached from the same state follow each other, and
 // differ in few bytes.
-func (h *Share) writeWords(out io.Writer, data []byte, form ofWords, end uint64) error {
-	shape, width := form.shapeOf(), form.width()
+func (h *Share) writeWords(out io.Writer, data []byte, form forms.OfWords, end uint64) error {
+	shape, width := form.Shape(), form.Width()
 	data = binary.AppendUvarint(append(data, byte(width)), uint64(shape.Log()))
 	for _, n := range shape.Widths() {
 		data = append(data, byte(n))
 	}
 	last := space.Widest{}
-	list := make([]visited, visitedTogether)
+	list := make([]forms.Visited, forms.Together)
 	for n := h.place; n < end; n += uint64(len(list)) {
 		list = list[:min(uint64(len(list)), end-n)]
-		form.read(list, 0, n)
+		form.Read(list, 0, n)
 		// All words of a vector are written, and no word that vectors of this form do not have.
 		for i := range list {
 			for word := range width {
-				data = appendWord(data, list[i].words[word]^last[word])
+				data = appendWord(data, list[i].Words[word]^last[word])
 			}
-			last = list[i].words
+			last = list[i].Words
 		}
 		var err error
 		if data, err = writeIfFull(out, data); err != nil {
@@ -99,8 +100,8 @@ func appendWord(data []byte, word uint64) []byte {
 func (h *Share) writeBytes(out io.Writer, data []byte, end uint64) error {
 	var state system.State
 	var packed, last []byte
-	for at := range h.form.each(0, h.place, end) {
-		h.form.look(at, &state)
+	for at := range h.form.Each(0, h.place, end) {
+		h.form.Look(at, &state)
 		packed = h.Pack(packed[:0], &state)
 		shared := 0
 		for shared < min(len(packed), len(last)) && packed[shared] == last[shared] {
@@ -121,7 +122,7 @@ func (h *Share) writeBytes(out io.Writer, data []byte, end uint64) error {
 
 // placeOfState is where a state lies, by its number.
 func (h *Share) placeOfState(number int) uint64 {
-	for at := range h.form.each(0, 0, h.form.End(0)) {
+	for at := range h.form.Each(0, 0, h.form.End(0)) {
 		if number == 0 {
 			_, place := h.form.Split(at)
 			return place
@@ -145,7 +146,7 @@ func (h *Share) AppendHead(dst []byte) []byte {
 	}
 	// States that are bytes are expanded in full, so nobody asks for what they were reached from.
 	// Nor does a selection.
-	words, ok := h.form.(ofWords)
+	words, ok := h.form.(forms.OfWords)
 	if !ok || h.Select != nil {
 		return append(dst, 0)
 	}
@@ -156,20 +157,20 @@ func (h *Share) AppendHead(dst []byte) []byte {
 const noOrigin = 1 << 7
 
 // appendOrigins writes what the states between two numbers were reached from.
-func appendOrigins(dst []byte, form ofWords, from, end uint64) []byte {
+func appendOrigins(dst []byte, form forms.OfWords, from, end uint64) []byte {
 	last := space.Ref(0)
-	list := make([]visited, visitedTogether)
+	list := make([]forms.Visited, forms.Together)
 	for n := from; n < end; n += uint64(len(list)) {
 		list = list[:min(uint64(len(list)), end-n)]
-		form.read(list, 0, n)
+		form.Read(list, 0, n)
 		for i := range list {
-			if list[i].parent == space.None {
-				dst = append(dst, list[i].node|noOrigin)
+			if list[i].Parent == space.None {
+				dst = append(dst, list[i].Node|noOrigin)
 				continue
 			}
-			dst = binary.AppendVarint(append(dst, list[i].node), int64(list[i].parent-last))
+			dst = binary.AppendVarint(append(dst, list[i].Node), int64(list[i].Parent-last))
 			// Siblings follow each other, so this is mostly zero for them.
-			last = list[i].parent
+			last = list[i].Parent
 		}
 	}
 	return dst

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/vector"
@@ -109,7 +110,7 @@ func (r *shareReader) together(end int) int {
 	if r.level < len(r.counts) {
 		end = min(end, r.counts[r.level])
 	}
-	return min(end-r.done, visitedTogether)
+	return min(end-r.done, forms.Together)
 }
 
 // run reads the states of one call of WriteStates.
@@ -167,7 +168,7 @@ func (r *shareReader) bytes(end int) error {
 func (r *shareReader) words(end, width int, shape *vector.Shape) error {
 	var last space.Widest
 	var state system.State
-	list := make([]visited, visitedTogether)
+	list := make([]forms.Visited, forms.Together)
 	decoder := shape.Widest(&r.System)
 	for r.done < end {
 		list = list[:r.together(end)]
@@ -178,18 +179,18 @@ func (r *shareReader) words(end, width int, shape *vector.Shape) error {
 			if r.in.err != nil || !shape.IsWithin(r.in.known.Locals, r.in.known.Messages, &last) {
 				return ErrKept
 			}
-			list[i].words = last
+			list[i].Words = last
 		}
 		// The states at the start are there already, and are looked up one by one. So are all if
 		// the form has become one of bytes.
-		form, isWords := r.form.(ofWords)
+		form, isWords := r.form.(forms.OfWords)
 		if isWords && r.done >= len(r.starts) && r.form.End(0) == uint64(r.done) {
 			if err := r.putWords(list, form, shape); err != nil {
 				return err
 			}
 		} else {
 			for i := range list {
-				decoder.Decode(&state, &list[i].words)
+				decoder.Decode(&state, &list[i].Words)
 				if err := r.put(&state); err != nil {
 					return err
 				}
@@ -221,19 +222,19 @@ func (r *shareReader) word() (word uint64) {
 }
 
 // putWords puts some vectors of one level into the form. Each is new.
-func (r *shareReader) putWords(list []visited, form ofWords, shape *vector.Shape) error {
+func (r *shareReader) putWords(list []forms.Visited, form forms.OfWords, shape *vector.Shape) error {
 	// A form that has grown since is another one. Where it has not, nothing is to be done.
-	isSame := shape.Equal(form.shapeOf())
+	isSame := shape.Equal(form.Shape())
 	for i := range list {
 		if !isSame {
-			list[i].words = vector.Recode(shape, form.shapeOf(), &list[i].words)
+			list[i].Words = vector.Recode(shape, form.Shape(), &list[i].Words)
 		}
 		var err error
-		if list[i].parent, list[i].node, err = r.origin(r.done + i); err != nil {
+		if list[i].Parent, list[i].Node, err = r.origin(r.done + i); err != nil {
 			return err
 		}
 	}
-	if err := form.put(list, 0); err != nil {
+	if err := form.Put(list, 0); err != nil {
 		return err
 	}
 	// A state that comes twice would be counted twice.
@@ -252,12 +253,12 @@ func (r *shareReader) put(state *system.State) error {
 	if err != nil {
 		return err
 	}
-	_, isNew, err := r.form.addFrom(state, parent, node)
-	for isNarrow(err) {
+	_, isNew, err := r.form.AddFrom(state, parent, node)
+	for forms.IsNarrow(err) {
 		if err := r.widen(err); err != nil {
 			return err
 		}
-		_, isNew, err = r.form.addFrom(state, parent, node)
+		_, isNew, err = r.form.AddFrom(state, parent, node)
 	}
 	if err == nil && isNew != (r.done >= len(r.starts)) {
 		err = ErrKept
@@ -286,7 +287,7 @@ func (r *shareReader) origin(number int) (parent space.Ref, node uint8, err erro
 	r.origins = r.origins[size:]
 	// States are in the order of those that they were reached from, so most differences are small.
 	r.last += space.Ref(by)
-	if _, ok := r.form.(ofWords); !ok {
+	if _, ok := r.form.(forms.OfWords); !ok {
 		return space.None, 0, nil
 	}
 	if int(node) > r.Nodes || uint64(r.last) >= uint64(number) {

@@ -1,134 +1,20 @@
 package global
 
 import (
-	"iter"
 	"math/bits"
 	"slices"
 
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 	"github.com/tandem-mc/tandem/protocol/internal/vector"
 )
 
-// vectorForm keeps states as vectors. It is for states that fit into a few words, of networks
-// without order. A partition changes all nodes at once, so there must be none.
-type vectorForm[V space.Vector] struct {
-	*space.Words[V]
-	layout *vector.Layout[V]
-	single [1]space.Candidate[V] // of insert
-}
-
-// newVectorForm is empty. There is none if the states do not fit.
-func newVectorForm[V space.Vector](c *Config, log uint) (f form, fits bool) {
-	l := vector.NewLayout[V](&c.System, log)
-	return &vectorForm[V]{Words: space.NewWords[V](c.Workers), layout: l}, l != nil
-}
-
-func (f *vectorForm[V]) add(s *system.State, parent space.Ref) (at space.Ref, isNew bool, err error) {
-	return f.addFrom(s, parent, 0)
-}
-
-func (f *vectorForm[V]) addFrom(s *system.State, parent space.Ref, node uint8) (
-	at space.Ref, isNew bool, err error) {
-	v, err := f.layout.Encode(s)
-	if err != nil {
-		return space.None, false, err
-	}
-	return f.insert(&v, parent, node)
-}
-
-func (f *vectorForm[V]) origin(at space.Ref) uint8 {
-	_, node := f.Origin(at)
-	return node
-}
-
-func (f *vectorForm[V]) reset() { f.Reset() }
-
-// load has nothing to remember: the number of a state is its place.
-func (f *vectorForm[V]) load(s *system.State, _ uint64, parent space.Ref, node uint8) (
-	at space.Ref, isNew bool, err error) {
-	return f.addFrom(s, parent, node)
-}
-
-func (f *vectorForm[V]) placeOf(at space.Ref) uint64 {
-	_, number := f.Split(at)
-	return number
-}
-
-// insert adds a vector. One goroutine may call it at a time.
-func (f *vectorForm[V]) insert(v *V, parent space.Ref, node uint8) (at space.Ref, isNew bool, err error) {
-	hash := space.Hash(v)
-	f.single[0].Set(v, hash, parent, node)
-	err = f.Insert(0, f.single[:])
-	return f.single[0].At, f.single[0].IsNew, err
-}
-
-func (f *vectorForm[V]) look(at space.Ref, s *system.State) {
-	v := f.State(at)
-	f.layout.Decode(s, &v)
-}
-
-// cut has no part that is large, so that workers end at about the same time.
-func (f *vectorForm[V]) cut(parts []part, whole part) []part {
-	if f.Shards() == 1 {
-		return append(parts, whole)
-	}
-	const states = 1 << 9
-	for from := whole.from; from < whole.end; from += states {
-		parts = append(parts, part{whole.shard, from, min(from+states, whole.end)})
-	}
-	return parts
-}
-
-func (f *vectorForm[V]) each(shard int, from, end uint64) iter.Seq[space.Ref] {
-	return func(yield func(space.Ref) bool) {
-		for n := from; n < end && yield(f.Join(shard, n)); n++ {
-		}
-	}
-}
-
-func (f *vectorForm[V]) shapeOf() *vector.Shape { return &f.layout.Shape }
-
-func (f *vectorForm[V]) width() int {
-	var v V
-	return len(v)
-}
-
-func (f *vectorForm[V]) read(list []visited, shard int, from uint64) {
-	states := f.Range(shard, from, from+uint64(len(list)))
-	for i := range list {
-		var v *V
-		_, v, list[i].parent, list[i].node = states.Next()
-		list[i].words = space.Widen(v)
-	}
-}
-
-func (f *vectorForm[V]) adopt(from ofWords) bool {
-	old, ok := from.(*vectorForm[V])
-	if ok {
-		f.Words = old.Words
-		f.Change(func(v *V) {
-			wide := space.Widen(v)
-			wide = vector.Recode(old.shapeOf(), f.shapeOf(), &wide)
-			*v = space.Narrow[V](&wide)
-		})
-	}
-	return ok
-}
-
-func (f *vectorForm[V]) put(list []visited, shard int) error {
-	var batch [visitedTogether]space.Candidate[V]
-	for i := range list {
-		v := space.Narrow[V](&list[i].words)
-		batch[i].Set(&v, space.Hash(&v), list[i].parent, list[i].node)
-	}
-	return f.Insert(shard, batch[:len(list)])
-}
-
-func (f *vectorForm[V]) newExpands(w *worker) expands {
-	x := &vectorWorker[V]{worker: w, set: f.Words, layout: f.layout,
-		moves: vector.NewMoves(f.layout, w.Reader, w.Judge != nil)}
+// newVectorWorker returns a worker that expands states that are vectors.
+func newVectorWorker[V space.Vector](f *forms.Vectors[V], w *worker) expands {
+	x := &vectorWorker[V]{worker: w, set: f.Words, layout: f.Layout,
+		moves: vector.NewMoves(f.Layout, w.Reader, w.Judge != nil)}
 	x.parent = space.None
 	w.Cur.Locals = slices.Repeat([]table.Local{noLocal}, w.Nodes)
 	return x
@@ -187,9 +73,9 @@ func (w *vectorWorker[V]) settle() error {
 }
 
 // expandRange expands all states of a part of a level.
-func (w *vectorWorker[V]) expandRange(p part) error {
+func (w *vectorWorker[V]) expandRange(p forms.Part) error {
 	defer w.flush()
-	for states := w.set.Range(p.shard, p.from, p.end); ; {
+	for states := w.set.Range(p.Shard, p.From, p.End); ; {
 		at, v, parent, node := states.Next()
 		if v == nil {
 			return nil
@@ -220,7 +106,8 @@ func (w *vectorWorker[V]) expandVector(at space.Ref, v *V) error {
 	if err := w.pause(); err != nil {
 		return err
 	}
-	w.at, w.vector, w.steps, w.leadsOn = at, *v, 0, false
+	w.vector = *v
+	w.begin(at)
 	for node, f := range w.layout.Locals {
 		number := table.Local(vector.Get(f, v))
 		if number == w.Cur.Locals[node] {
@@ -272,7 +159,7 @@ func (w *vectorWorker[V]) expandSelected() error {
 	}
 	// Only what is inserted is known to lead on.
 	err := w.settle()
-	if err != nil || w.leadsOn {
+	if err != nil || !w.wantsRest(nodes) {
 		return err
 	}
 	if err = w.expandNodes(^nodes); err == nil {

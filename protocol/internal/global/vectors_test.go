@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/tandem-mc/tandem/protocol/internal/forms"
 	"github.com/tandem-mc/tandem/protocol/internal/space"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -61,7 +62,7 @@ func TestNarrow(t *testing.T) {
 			if err != nil || r.States != most+1 || r.Transitions != int64(most+most*(most+1)/2) {
 				t.Errorf("%d messages: %+v, error %v; want %d states", most, r, err, most+1)
 			}
-			if _, isBytes := newForm(&c, 0).(*byteForm); isBytes != (most == 300) {
+			if _, isBytes := newForm(&c, 0).(*forms.Bytes); isBytes != (most == 300) {
 				t.Errorf("%d messages do not fit into a vector: %v", most, isBytes)
 			}
 		}
@@ -84,17 +85,17 @@ func TestRecodeAll(t *testing.T) {
 		}
 		f := formOf[[1]uint64](t, &y, 0)
 		wider, other := formOf[space.Widest](t, &y, 0), formOf[space.Widest](t, &y, 2)
-		at, _, err := f.addFrom(s, space.None, 3)
+		at, _, err := f.AddFrom(s, space.None, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var last form = f
-		for _, to := range []ofWords{wider, other} {
-			if err := recodeAll(last.(ofWords), to); err != nil {
+		var last forms.Form = f
+		for _, to := range []forms.OfWords{wider, other} {
+			if err := forms.RecodeAll(last.(forms.OfWords), to); err != nil {
 				t.Fatal(err)
 			}
-			again, isNew, err := to.addFrom(s, space.None, 0)
-			if err != nil || isNew || again != at || to.origin(at) != 3 {
+			again, isNew, err := to.AddFrom(s, space.None, 0)
+			if err != nil || isNew || again != at || to.Node(at) != 3 {
 				t.Fatalf("%+v is new: %v, at %d, error %v; want that at %d", s, isNew, again, err, at)
 			}
 			last = to
@@ -103,10 +104,10 @@ func TestRecodeAll(t *testing.T) {
 }
 
 // formOf is an empty form of vectors, with two shards.
-func formOf[V space.Vector](t *rapid.T, y *system.System, log uint) *vectorForm[V] {
-	f, fits := newVectorForm[V](&Config{System: *y, Workers: 2}, log)
+func formOf[V space.Vector](t *rapid.T, y *system.System, log uint) *forms.Vectors[V] {
+	f, fits := forms.NewVectors[V](forms.Config{System: y, Workers: 2, Log: log})
 	if !fits {
 		t.Fatalf("no layout with counters of %d bits", 1<<log)
 	}
-	return f.(*vectorForm[V])
+	return f.(*forms.Vectors[V])
 }

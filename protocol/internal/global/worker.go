@@ -21,7 +21,8 @@ type worker struct {
 	told     int   // of them, to the search
 	counted  int64 // transitions that the search does not know of yet
 	steps    int   // transitions from cur
-	leadsOn  bool  // one of them leads to a state that is to be expanded
+	leadsOn  bool  // one of them leads to a state that is to be expanded, or may
+	late     late  // where that is not known yet
 	// arrivable is what CanArrive is as a function, made once.
 	arrivable func(int) bool
 	alike     *chosen // nil: all states are visited as they are
@@ -70,21 +71,53 @@ func (w *worker) pause() error {
 	return nil
 }
 
-// selected are the nodes whose transitions from cur are enough to explore, as bits.
+// selected are the nodes whose transitions from cur are enough to explore, as bits; in a second
+// pass, the others.
 func (w *worker) selected() uint64 {
 	if w.Select == nil {
 		return ^uint64(0)
 	}
-	return w.Select(w.Cur.Locals, w.Cur.Messages, w.arrivable)
+	nodes := w.Select(w.Cur.Locals, w.Cur.Messages, w.arrivable)
+	if w.pass == secondPass {
+		return ^nodes
+	}
+	return nodes
 }
+
+// begin begins with a state, of which nothing is known.
+func (w *worker) begin(at space.Ref) {
+	w.at, w.steps, w.leadsOn = at, 0, false
+	w.late.reached = w.late.reached[:w.late.settled]
+}
+
+// wantsRest says whether the steps of the other nodes from cur are to be visited as well, after
+// those of some nodes.
+func (w *worker) wantsRest(nodes uint64) bool {
+	if !w.Proviso || w.pass == secondPass {
+		return false
+	}
+	// Who has no other steps need not be looked at again.
+	isDoubted := w.leadsOn && ^nodes&(1<<w.Nodes-1) != 0
+	if isDoubted && w.pass == firstPass {
+		w.late.states = append(w.late.states, doubted{w.at, len(w.late.reached)})
+		w.late.settled = len(w.late.reached)
+	}
+	return !w.leadsOn
+}
+
+// noted is what the worker has in doubt.
+func (w *worker) noted() *late { return &w.late }
 
 // take notes that a step of a node, which is given plus one, has led to a state. That it spends a
 // fault takes the fault from others.
 func (w *worker) take(at space.Ref, node uint8, isNew, spends bool) (err error) {
-	if w.Proviso && !w.leadsOn && !spends && w.isOpen(at, isNew) {
+	if w.Proviso && !spends && (!w.leadsOn || w.pass == firstPass) && w.isOpen(at, isNew) {
 		// Whether others have expanded a state of theirs is not known here.
 		if w.leadsOn = true; w.isOwn != nil {
 			w.leadsOn, err = w.isOwn(at, node)
+		}
+		if w.pass == firstPass {
+			w.late.reached = append(w.late.reached, at)
 		}
 	}
 	// Only a depth-first search within a bound comes back to a state.
@@ -120,7 +153,8 @@ func (w *worker) violated(f *finding) error {
 
 // judgeEnd judges a state in which nothing can happen any more: cur.
 func (w *worker) judgeEnd() error {
-	if w.steps != 0 || w.JudgeEnd == nil {
+	// Steps of the first pass are not counted in the second one.
+	if w.steps != 0 || w.JudgeEnd == nil || w.pass == secondPass {
 		return nil
 	}
 	property := w.JudgeEnd(w.classesOf(&w.Cur))

@@ -72,49 +72,27 @@ func (l *list) remove() (err error) {
 	return err
 }
 
-// seeker reads states by their places, which mostly ascend.
-type seeker struct {
-	*external.Reader
-	next uint64
-}
-
 // newSeeker reads a section; nil if there is none.
-func newSeeker(s external.Section, hasValues bool) *seeker {
+func newSeeker(s external.Section, hasValues bool) *external.Seeker {
 	if s.Records == 0 {
 		return nil
 	}
-	return &seeker{Reader: external.NewReader(s, hasValues)}
+	return external.NewSeeker(s, hasValues)
 }
 
-// manyRecords is how many states it is worth to pass by unread.
-const manyRecords = 1 << 10
-
 // seek reads the state at a place.
-func (f *files) seek(r *seeker, place uint64, s *system.State) error {
+func (f *files) seek(r *external.Seeker, place uint64, s *system.State) error {
 	if r == nil {
 		return global.ErrStates
 	}
-	if place+1 == r.next {
-		f.system().Unpack(s, r.Key) // it was read last
-		return nil
+	if err := r.Seek(place); err != nil {
+		return err
 	}
-	if place < r.next || place > r.next+manyRecords {
-		if err := r.Skip(place); err != nil {
-			return err
-		}
-		r.next = place
+	if !f.system().IsState(f.numbers, r.Key) {
+		return global.ErrStates
 	}
-	for ; r.next < place; r.next++ {
-		if _, err := r.Next(); err != nil {
-			return err
-		}
-	}
-	r.next++
-	ok, err := f.readNext(r.Reader, s)
-	if err == nil && !ok {
-		err = global.ErrStates
-	}
-	return err
+	f.system().Unpack(s, r.Key)
+	return nil
 }
 
 // expand expands the level in chunks, and hands on what is new of others.
@@ -164,7 +142,7 @@ func (f *files) expand(hand global.Hand) (found *global.Found, reason string, er
 }
 
 // newBefore reads what the states of the level were reached from: here, and elsewhere.
-func (f *files) newBefore() (before [2]*seeker) {
+func (f *files) newBefore() (before [2]*external.Seeker) {
 	if n := len(f.levels); n > 1 {
 		before[0] = newSeeker(f.levels[n-2], true)
 	}
@@ -173,7 +151,7 @@ func (f *files) newBefore() (before [2]*seeker) {
 }
 
 // load has the next states of the level in memory.
-func (f *files) load(frontier *external.Reader, before [2]*seeker, states uint64) error {
+func (f *files) load(frontier *external.Reader, before [2]*external.Seeker, states uint64) error {
 	// Of what the chunk reaches, nothing that lies before its end is new.
 	f.memory.Reset(false)
 	f.numbers = f.system().Known()
@@ -260,7 +238,7 @@ func (f *files) adapt(states uint64) {
 }
 
 // handOn hands on the states of others that the level has reached and none before it.
-func (f *files) handOn(hand global.Hand, level *seeker) error {
+func (f *files) handOn(hand global.Hand, level *external.Seeker) error {
 	if f.met.Count == 0 {
 		return nil
 	}
