@@ -11,6 +11,7 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/apart"
 	"github.com/tandem-mc/tandem/protocol/internal/directed"
 	"github.com/tandem-mc/tandem/protocol/internal/global"
+	"github.com/tandem-mc/tandem/protocol/internal/meter"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
@@ -76,6 +77,9 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 			return r, errors.Join(err, fault, apart.End(s.Transport, search, data))
 		} else if err != nil {
 			return nil, err
+		}
+		if disk := d.Config.Global.Disk; disk != nil {
+			defer meter.Hold(b.Memory, uint64(disk.Sizes.Table))()
 		}
 		data, err = apart.Join(d.Config, s)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/external"
 	"github.com/tandem-mc/tandem/protocol/internal/global"
 	"github.com/tandem-mc/tandem/protocol/internal/local"
+	"github.com/tandem-mc/tandem/protocol/internal/meter"
 	"github.com/tandem-mc/tandem/protocol/internal/page"
 	"github.com/tandem-mc/tandem/protocol/internal/system"
 	"github.com/tandem-mc/tandem/protocol/internal/table"
@@ -278,6 +279,7 @@ func check(m *Model, o Options) (*Result, error) {
 		if c.Disk, err = newDisk(o, bounds.Memory); err != nil {
 			return nil, err
 		}
+		defer meter.Hold(bounds.Memory, uint64(c.Disk.Sizes.Table))()
 	}
 	var k *keeper
 	if o.Resume != "" {

@@ -2,8 +2,11 @@
 package meter
 
 import (
+	"math"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/tandem-mc/tandem/protocol/internal/pages"
@@ -20,6 +23,47 @@ func New() *Meter {
 	return &Meter{samples: []metrics.Sample{{Name: "/memory/classes/total:bytes"},
 		{Name: "/memory/classes/heap/released:bytes"}}}
 }
+
+// limit is what the collector keeps to, for all searches of the process that want it. The collector
+// has one limit only, so there is one of these.
+type limit struct {
+	mu     sync.Mutex
+	bounds []int64
+	was    int64 // before the first of them
+}
+
+var held limit
+
+// Hold has the collector keep the program below some bytes, as far as it can, of which some are not
+// its own. Without that it lets garbage come to as much as is in use, whatever the bound is. Of
+// several bounds the least counts. The function ends it. A limit that is lower already stays.
+func Hold(bytes, others uint64) (end func()) {
+	// What the collector cannot keep to would have it run all the time.
+	bound := int64(min(max(bytes-min(bytes, others), bytes/2), math.MaxInt64))
+	held.add(bound)
+	return func() { held.remove(bound) }
+}
+
+func (l *limit) add(bound int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.bounds) == 0 {
+		l.was = debug.SetMemoryLimit(-1)
+	}
+	l.bounds = append(l.bounds, bound)
+	l.set()
+}
+
+func (l *limit) remove(bound int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.bounds, bound)
+	l.bounds = slices.Delete(l.bounds, i, i+1)
+	l.set()
+}
+
+// set sets the least bound. The caller holds the lock.
+func (l *limit) set() { debug.SetMemoryLimit(slices.Min(append([]int64{l.was}, l.bounds...))) }
 
 // freeEvery bounds how often memory is given back, which takes a collection.
 const freeEvery = time.Second
