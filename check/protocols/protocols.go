@@ -121,6 +121,13 @@ func Check(ctx context.Context, o Options) error {
 	}
 	// Whoever was interrupted may begin it again, and loses little.
 	s.Close(ctx.Err() != nil)
+	switch {
+	case ctx.Err() == nil:
+	case strings.HasPrefix(o.Server, distribute.Embedded):
+		o.Say("the server has ended with this search, so the next one begins anew: name a server that stays")
+	default:
+		o.Say("the same command goes on, with the checkpoints that the server has of each part")
+	}
 	return err
 }
 
