@@ -94,6 +94,18 @@ func (c clock) of(component int) (names []Name) {
 // Arrivals lists what the others send to a component, in the order of names.
 func (g Global) Arrivals(component int) []Arrival { return g.arrivals(component, g.clocks()) }
 
+// EachArrivals is Arrivals for several components, as long as the skeleton does not change. What is
+// before each event is found out once for all of them. One goroutine at a time asks.
+func (g Global) EachArrivals() func(component int) []Arrival {
+	var clocks map[Name]clock
+	return func(component int) []Arrival {
+		if clocks == nil { // nobody may ask
+			clocks = g.clocks()
+		}
+		return g.arrivals(component, clocks)
+	}
+}
+
 // arrivals lists what the others send to a component, in the order of names.
 func (g Global) arrivals(component int, clocks map[Name]clock) (list []Arrival) {
 	var all []Name // of what goes to everybody

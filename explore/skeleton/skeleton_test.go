@@ -3,6 +3,7 @@ package skeleton
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -172,6 +173,36 @@ func TestAfterTheEnd(t *testing.T) {
 	next, fits = g.substitute(Branch{Component: 1, Waits: text("2")})
 	if !fits || !next[0].Ended || len(next[1].Events) != 0 || next[1].Waits != text("2") {
 		t.Errorf("%v: the clock has not advanced", next)
+	}
+}
+
+// TestEachArrivals: what arrives at each component is the same, whether it is asked for one by one
+// or for all, and the one who asks later sees what has changed by then.
+func TestEachArrivals(t *testing.T) {
+	said := Event{Name: Name{0, "out", 1}, Label: text("a"), To: 1}
+	tick := Event{Name: Name{1, "clock", 1}, Label: text("1"), To: Nobody, Tick: 1}
+	told := Event{Name: Name{1, "out", 1}, Label: text("b"), To: Everybody, Past: []Name{tick.Name}}
+	also := Event{Name: Name{2, "clock", 1}, Label: text("1"), To: Nobody, Tick: 1}
+	back := Event{Name: Name{2, "out", 1}, Label: text("c"), To: 0, From: told.Name, Got: told.Label,
+		Past: []Name{also.Name}}
+	g := Global{{Events: []Event{said}}, {Events: []Event{tick, told}}, {Events: []Event{also, back}}}
+	of := g.EachArrivals()
+	compare := func() (sum int) {
+		for _, c := range []int{2, 0, 1, 0} {
+			list := of(c)
+			if sum += len(list); !reflect.DeepEqual(list, g.Arrivals(c)) {
+				t.Errorf("component %d: %+v, want %+v", c, list, g.Arrivals(c))
+			}
+		}
+		return sum
+	}
+	if n := compare(); n != 6 {
+		t.Errorf("%d have arrived", n)
+	}
+	g[2].Events = g[2].Events[:1]
+	of = g.EachArrivals()
+	if n := compare(); n != 4 {
+		t.Errorf("%d have arrived after less was sent", n)
 	}
 }
 

@@ -200,6 +200,9 @@ type part struct {
 // part does an item, with what is known before its batch. Others may do other items meanwhile, so
 // it changes nothing of the exploration.
 func (x *explorer) part(crew []*sut.Worker, item skeleton.Item) *part {
+	// An item has some dozens of executions. To bring the workers here for each of them takes long
+	// where processors are busy.
+	defer sut.Together(crew)()
 	p := x.begin(crew, item)
 	p.result, p.err = p.do(item)
 	return p

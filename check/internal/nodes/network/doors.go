@@ -150,12 +150,14 @@ func withoutKnowing(script []skeleton.Event, e *skeleton.Event, arrivals []skele
 // its events are in one order, the reset is the next one after the close, and what was there goes,
 // with all that came of it.
 func WithResets(net *Nodes, g skeleton.Global) skeleton.Global {
+	of := g.EachArrivals()
 	for c := 0; c < len(g); c++ {
 		if !net.Ordered[c] {
 			continue
 		}
-		if k := missesReset(g[c].Events, g.Arrivals(c)); k >= 0 {
+		if k := missesReset(g[c].Events, of(c)); k >= 0 {
 			g = g.Until(c, g[c].Events[:k+1])
+			of = g.EachArrivals()
 			c = -1 // others may have others then
 		}
 	}

@@ -74,11 +74,15 @@ func Complete(net *network.Nodes, prefix skeleton.Global, extend Extend) (g skel
 
 // take has the nodes go on in turns until none of them does, and says whether that is possible.
 func (t *turns) take() (bool, error) {
+	of := t.g.EachArrivals()
 	for progress := true; progress; {
 		progress = false
 		for c := range t.g {
-			arrivals := t.g.Arrivals(c)
-			if t.held[c] || t.offered[c] == network.Offers(arrivals) {
+			if t.held[c] {
+				continue
+			}
+			arrivals := of(c)
+			if t.offered[c] == network.Offers(arrivals) {
 				continue
 			}
 			local, found, err := t.extend(c, t.g[c].Events, arrivals)
@@ -87,6 +91,7 @@ func (t *turns) take() (bool, error) {
 			}
 			t.offered[c], progress = network.Offers(arrivals), true
 			t.g[c] = local
+			of = t.g.EachArrivals()
 		}
 	}
 	return true, nil
@@ -108,12 +113,12 @@ func (t *turns) advance() (bool, error) {
 	}
 	// What a node does after that is known to it alone until all have taken part: if one of them
 	// cannot, none has.
-	after, offered := slices.Clone(next), slices.Clone(t.offered)
+	after, offered, of := slices.Clone(next), slices.Clone(t.offered), next.EachArrivals()
 	for c := range next {
 		if t.g[c].Waits == nil {
 			continue // it is gone
 		}
-		arrivals := next.Arrivals(c)
+		arrivals := of(c)
 		local, found, err := t.extend(c, next[c].Events, arrivals)
 		if err != nil || !found {
 			return false, err
