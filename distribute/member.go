@@ -148,13 +148,16 @@ func (m *mail) try(ctx context.Context, subject, name string, data []byte) error
 
 // Receive implements Post. After the server was away it goes on behind the last message.
 func (m *mail) Receive(ctx context.Context) (data []byte, place uint64, err error) {
-	for ctx.Err() == nil {
+	for failed := 1; ctx.Err() == nil; failed++ {
 		data, err := m.next(ctx)
 		if err == nil {
 			return data, m.last, nil
 		}
 		// The server is away, or the consumer is.
 		m.stop()
+		if failed == 3 && m.nats.IsConnected() && ctx.Err() == nil {
+			m.say("states cannot be received (%v): trying again", err)
+		}
 		select {
 		case <-m.closed:
 			return nil, 0, err

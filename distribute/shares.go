@@ -58,6 +58,10 @@ func LeadShares(ctx context.Context, o Options, run Run, program string, become 
 	if err != nil {
 		return nil, err
 	}
+	if err := isNewEnough(l.nats.ConnectedServerVersion()); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(l.url), err)
+	}
 	s := &Shares{Leader: l, gone: gone, since: time.Now(), members: map[uint64]*placed{},
 		alone: alonePatience, purged: map[int]uint64{}}
 	// What another leader has stored under its name may still be needed.
@@ -71,6 +75,19 @@ func LeadShares(ctx context.Context, o Options, run Run, program string, become 
 		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(l.url), err)
 	}
 	return s, nil
+}
+
+// isNewEnough reports what is wrong with the release of a server, such as 2.9.10. A member receives
+// what is for it and what is for all by one consumer, in one order. Older servers have consumers of
+// one subject only. A version that is no number is that of a build of one's own.
+func isNewEnough(version string) error {
+	var major, minor int
+	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	if n < 2 || major > 2 || major == 2 && minor >= 10 {
+		return nil
+	}
+	return fmt.Errorf("it is nats-server %s, and a search over states needs 2.10 or later: start a newer "+
+		"one, or use --distribute embedded", version)
 }
 
 // begin sees what another leader has left. If that one led the

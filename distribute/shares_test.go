@@ -300,3 +300,18 @@ func TestSharesForget(t *testing.T) {
 		t.Errorf("%d large messages are left", messages)
 	}
 }
+
+// TestServerRelease: a server that cannot have what a search over states needs is refused, with
+// what to do. One whose release nobody knows is tried.
+func TestServerRelease(t *testing.T) {
+	for version, want := range map[string]string{
+		"2.9.10": "it is nats-server 2.9.10, and a search over states needs 2.10 or later",
+		"1.4.1":  "start a newer one, or use --distribute embedded",
+		"2.10.0": "", "2.12.3-RC.1": "", "3.0.0": "", "dev": "", "": "",
+	} {
+		err := isNewEnough(version)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", version, err, want)
+		}
+	}
+}
