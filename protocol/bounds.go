@@ -66,7 +66,7 @@ func (b *bounds) stopAt(p Progress) string {
 	b.looked = now
 	// An external search has its states elsewhere, so what is too much may be garbage.
 	if b.memory.IsOver(b.Memory, now, b.External != "") {
-		return fmt.Sprintf("the bound of %d MB of memory was reached", b.Memory>>20)
+		return meter.Reached(b.Memory, b.External != "", b.Search == BreadthFirst)
 	}
 	return ""
 }

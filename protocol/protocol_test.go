@@ -174,11 +174,15 @@ func TestPanic(t *testing.T) {
 func TestBounds(t *testing.T) {
 	grow := func(c *counter, _ *Env, _ any) { c.N++ }
 	for want, o := range map[string]Options{
-		"bound on the depth":    {Depth: 10},
-		"depth was":             {Depth: 10, Search: DepthFirst},
-		"bound of 5000 states":  {States: 5000},
-		"time of 50ms":          {Time: 50 * time.Millisecond},
-		"bound of 1 MB of memo": {Memory: 1 << 20},
+		"bound on the depth":   {Depth: 10},
+		"depth was":            {Depth: 10, Search: DepthFirst},
+		"bound of 5000 states": {States: 5000},
+		"time of 50ms":         {Time: 50 * time.Millisecond},
+
+		"of 1 MB of memory was reached: raise Memory, or have External": {Memory: 1 << 20},
+
+		"MB of memory was reached: raise Memory": {Memory: 1 << 20, Search: DepthFirst},
+		"but what handlers do stays in memory":   {Memory: 1, External: t.TempDir()},
 	} {
 		r, err := Check(one(1<<40, grow), o)
 		if err != nil || r.Verdict != Unknown || !strings.Contains(r.Reason, want) {

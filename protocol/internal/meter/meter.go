@@ -2,6 +2,7 @@
 package meter
 
 import (
+	"fmt"
 	"math"
 	"runtime/debug"
 	"runtime/metrics"
@@ -89,4 +90,17 @@ func (m *Meter) IsOver(bytes uint64, now time.Time, mayBeGarbage bool) bool {
 func (m *Meter) used() uint64 {
 	metrics.Read(m.samples)
 	return m.samples[0].Value.Uint64() - m.samples[1].Value.Uint64() + uint64(pages.InUse())
+}
+
+// Reached says that a search has reached its bound of memory, and what to do. Its states may be in
+// files already, or could be.
+func Reached(bound uint64, inFiles, could bool) string {
+	what := "raise Memory"
+	switch {
+	case inFiles:
+		what = "states are in files, but what handlers do stays in memory, so raise Memory"
+	case could:
+		what = "raise Memory, or have External name a directory for states"
+	}
+	return fmt.Sprintf("the bound of %d MB of memory was reached: %s", bound>>20, what)
 }
