@@ -98,7 +98,8 @@ func TestEstimateIsExactAtTheEnd(t *testing.T) {
 			}
 			v := f.Verdict
 			n := float64(v.Executions)
-			if want := (Estimate{Executions: n, Low: n, High: n}); v.Kind == Holds && v.Estimate != want {
+			want := Estimate{Executions: n, Low: n, High: n, Least: n}
+			if v.Kind == Holds && v.Estimate != want {
 				t.Errorf("%+v at the end, want %+v", v.Estimate, want)
 			}
 			if seen := v.Estimate.Seen(v.Executions); seen <= 0 || seen > 1 {
@@ -188,6 +189,8 @@ func TestEstimateInWords(t *testing.T) {
 			"1,200,000": {Executions: 41234, Low: 987, High: 1_234_567},
 		"about 1.2 x 10^20 executions in all, probably 1 to 2.0 x " +
 			"10^300": {Executions: 1.2e20, Low: 1, High: 2e300},
+		"at least 134,405 executions in all, perhaps about 140,000: a rough guess, and mostly too low " +
+			"while little was seen": {Executions: 135_001, Low: 134_404, High: 136_000, Least: 134_405},
 		"more than 10^308 executions in " +
 			"all": {Executions: math.Inf(1), Low: 5, High: math.Inf(1)},
 	} {

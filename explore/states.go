@@ -102,6 +102,9 @@ func (n *naming) explain(v *Verdict) {
 	v.Add(counts)
 	v.Limited -= counts.Limited // what they came to was covered
 	v.States = n.states.Counts()
+	if v.States.Ended > 0 {
+		v.Estimate = core.Estimate{} // it is of all executions, and most of what is left will be known
+	}
 	switch {
 	case counts.Violations > 0:
 		v.Kind, v.Complete = Violated, false

@@ -67,6 +67,7 @@ type Executor struct {
 	modules    modules.Finder
 	session    *driver.Session  // with the peers; nil if there are none
 	counts     execution.Counts // of the execution under way
+	isBeside   bool             // the execution under way has a limit of its own (limit)
 	unwatch    []func() bool    // of the context
 }
 
@@ -206,7 +207,8 @@ func (x *Executor) Execute(schedule explore.Schedule, first bool, known func(kin
 	checked := sampled(schedule, x.config.SelfCheck) || first && x.config.SelfCheck > 0
 	s := x.translator.Schedule(schedule)
 	s.Steps, s.WantLeaks = x.config.Depth, x.config.Leaks
-	if n := schedule.Most; n > 0 && (s.Steps == 0 || n < s.Steps) {
+	n := schedule.Most
+	if x.isBeside = n > 0 && (s.Steps == 0 || n < s.Steps); x.isBeside {
 		s.Steps = n
 	}
 	// A random schedule may go round a loop by chance and still leave it, so it has no limit of

@@ -57,7 +57,7 @@ func TestLimits(t *testing.T) {
 		sut.RoundLimit: "a loop that waits", sut.StepLimit: "the limit of 100 transitions (--depth)",
 		sut.LogLimit: "a greater --depth makes room for more", sut.OtherLimit: "too many goroutines",
 	} {
-		limit, whole := c.limit(&sut.Log{Outcome: outcome, Message: "too many goroutines"})
+		limit, whole := c.limit(&sut.Log{Outcome: outcome, Message: "too many goroutines"}, false)
 		if !strings.Contains(limit, want) || !strings.HasPrefix(whole, limit) {
 			t.Errorf("%v: %q, %q, want %q", outcome, limit, whole, want)
 		}
@@ -66,6 +66,9 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%v is of the same kind as %v", outcome, other)
 		}
 		seen[kind] = outcome
+	}
+	if limit, _ := c.limit(&sut.Log{Outcome: sut.StepLimit}, true); strings.Contains(limit, "--depth") {
+		t.Errorf("a greater depth is no help beside the search: %q", limit)
 	}
 	c.Depth = sut.MaxSteps
 	if limit := c.logLimit(); !strings.Contains(limit, "cannot be raised") {

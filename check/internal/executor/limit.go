@@ -10,9 +10,17 @@ import (
 	"github.com/tandem-mc/tandem/sut"
 )
 
+// besideLimit has no number, since that rises with the search.
+const besideLimit = "the limit for what is run beside the search (twice as many transitions as there " +
+	"are in its longest execution)"
+
 // limit says which limit cut an execution off, and where it was then. The limit alone tells kinds
-// of limits apart: the whole begins with it.
-func (c *Config) limit(log *sut.Log) (limit, whole string) {
+// of limits apart: the whole begins with it. An execution beside the search may have had a limit of
+// its own (explore.Schedule.Most).
+func (c *Config) limit(log *sut.Log, isBeside bool) (limit, whole string) {
+	if log.Outcome == sut.StepLimit && isBeside {
+		return besideLimit, besideLimit
+	}
 	switch log.Outcome {
 	case sut.RoundLimit:
 		limit = "a loop that waits"

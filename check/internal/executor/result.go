@@ -18,7 +18,7 @@ func (x *Executor) find(log *sut.Log, outcome explore.Outcome, known func(kind s
 	execution.Result, error) {
 	var r execution.Result
 	if outcome == explore.StepLimit {
-		if limit, whole := x.config.limit(log); !known(execution.LimitKind(limit)) {
+		if limit, whole := x.config.limit(log, x.isBeside); !known(execution.LimitKind(limit)) {
 			r.Limit, r.Limited = limit, whole
 		}
 	}

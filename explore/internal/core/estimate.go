@@ -10,6 +10,10 @@ import (
 type Estimate struct {
 	Executions float64 // 0: there is no estimate; +Inf: more than can be counted
 	Low, High  float64 // it is probably between these: two standard deviations on each side
+	// Least is how many there are for certain, since a search has run them, or has planned them; 0:
+	// that is not known. A reduction plans more as it goes on. So as long as little was seen of it,
+	// the rest of the estimate is too low more often than not, also High.
+	Least float64
 }
 
 // Seen is the fraction of the search that so many executions are; 0 without an estimate.
@@ -27,6 +31,9 @@ func (e Estimate) String() string {
 		return "1 execution in all"
 	case e.Executions == e.High:
 		return roundly(e.Executions) + " executions in all"
+	case e.Least > 0:
+		return fmt.Sprintf("at least %s executions in all, perhaps about %s: a rough guess, and mostly too "+
+			"low while little was seen", grouped(e.Least), roundly(e.Executions))
 	}
 	return fmt.Sprintf("about %s executions in all, probably %s to "+
 		"%s", roundly(e.Executions), roundly(e.Low), roundly(e.High))
@@ -42,7 +49,12 @@ func roundly(x float64) string {
 		return fmt.Sprintf("%.1f x 10^%.0f", x/math.Pow(10, exponent), exponent)
 	}
 	unit := math.Pow(10, max(0, math.Floor(math.Log10(max(x, 1)))-1))
-	digits := fmt.Sprintf("%.0f", math.Round(x/unit)*unit)
+	return grouped(math.Round(x/unit) * unit)
+}
+
+// grouped writes a number with a comma for each thousand.
+func grouped(x float64) string {
+	digits := fmt.Sprintf("%.0f", x)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}

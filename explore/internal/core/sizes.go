@@ -74,7 +74,9 @@ func (s *BranchSizes) Estimate(nodes, executions int, pending func(node int) int
 			branch = n.guess(branch, float64(left))
 		}
 	}
-	return Spread(branch.mean, math.Sqrt(branch.variance), float64(certain))
+	e := Spread(branch.mean, math.Sqrt(branch.variance), float64(certain))
+	e.Least = float64(certain)
+	return e
 }
 
 // guess is the expected number of leaves of a subtree.
