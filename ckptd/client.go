@@ -274,7 +274,7 @@ func (c *Client) call(ctx context.Context, r wire.Request, descriptors []int) (w
 		return a, nil
 	case <-ctx.Done():
 		c.forget(sequence, waiter)
-		return wire.Answer{}, fmt.Errorf("no reply from the checkpoint daemon to %s: %w; %s", r.Operation,
+		return wire.Answer{}, fmt.Errorf("no reply from the checkpoint daemon to %s: %w\n%s", r.Operation,
 			context.Cause(ctx), describeThreads(c.pid))
 	}
 }

@@ -104,7 +104,7 @@ func printPeers(p *printer.Printer, n report.Counts) {
 	if n.Unstored > 0 {
 		p.Printf("  %s could not be stored, the first since %s",
 			textutil.CountOf(n.Unstored, "more checkpoint"),
-			words.Printable(n.WhyUnstored))
+			why(n.WhyUnstored, p.Options))
 	}
 	if n.MadeRoom > 0 {
 		p.Printf("  %s made room for others: give them more than %d MiB with --checkpoint-mib",
@@ -112,7 +112,7 @@ func printPeers(p *printer.Printer, n report.Counts) {
 	}
 	if n.Skipped > 0 {
 		p.Printf("  no checkpoint was taken %s, where one was due: %s", textutil.CountOf(n.Skipped, "time"),
-			words.Printable(n.WhySkipped))
+			why(n.WhySkipped, p.Options))
 	}
 	if n.Disturbed > 0 {
 		p.Printf("  %s given again, since a timer of the peers had ended too early by the machine's clock",
@@ -123,7 +123,7 @@ func printPeers(p *printer.Printer, n report.Counts) {
 			"  the peers were lost %s, as if they, their proxy or CRIU had been killed, and brought back",
 			textutil.CountOf(n.Killed, "time"))
 		if n.WhyKilled != "" {
-			p.Printf("    the first time: %s", words.Printable(n.WhyKilled))
+			p.Printf("    the first time: %s", why(n.WhyKilled, p.Options))
 		} else {
 			p.Print("    is there enough memory?")
 		}
@@ -131,6 +131,18 @@ func printPeers(p *printer.Printer, n report.Counts) {
 	if n.Refusal != "" && p.Options.Verbose {
 		p.Printf("  not all checkpoints are kept in memory: %s", words.Printable(n.Refusal))
 	}
+}
+
+// why is an error as a reason. What follows its first line is for those who look into Tandem.
+func why(text string, o report.Options) string {
+	first, more, _ := strings.Cut(text, "\n")
+	switch {
+	case more == "":
+		return words.Printable(first)
+	case o.Verbose:
+		return words.PrintableText(strings.ReplaceAll(text, "\n", "\n      "))
+	}
+	return words.Printable(first) + " (--verbose says more)"
 }
 
 // backends says what took the checkpoints. It begins with a blank, and is empty where there are no

@@ -67,6 +67,26 @@ func TestEveryCountIsShown(t *testing.T) {
 	}
 }
 
+// TestWhyLost: what is known of lost peers is their first line, and all of it if more is wanted.
+func TestWhyLost(t *testing.T) {
+	lost := report.CheckpointCounts{Killed: 1, WhyKilled: "no reply\nits goroutines are in f"}
+	run := report.Run{Package: "./x", Verdict: report.Holds,
+		Counts:      report.Counts{Executions: 1, CacheMisses: 1, CheckpointCounts: lost},
+		Assumptions: report.Assumptions{Strategy: "after-io", Scope: "group", Backend: "auto"}}
+	for verbose, want := range map[bool]string{
+		false: "    the first time: no reply (--verbose says more)\n",
+		true:  "    the first time: no reply\n      its goroutines are in f\n",
+	} {
+		var b strings.Builder
+		if err := WriteSummary(&b, run, report.Options{Verbose: verbose}); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); !strings.Contains(got, want) || strings.Contains(got, "goroutines") != verbose {
+			t.Errorf("verbose %v:\n%s", verbose, got)
+		}
+	}
+}
+
 // TestBackends: it is said who took the checkpoints, if there were any.
 func TestBackends(t *testing.T) {
 	for want, c := range map[string]report.CheckpointCounts{

@@ -125,7 +125,7 @@ func (d *dispatcher) inTime(r wire.Request, handle func() (wire.Response, []int)
 	late := time.AfterFunc(patience+Grace, func() {
 		if answered.CompareAndSwap(false, true) {
 			answer(wire.ErrorResponse(fmt.Errorf(
-				"the checkpoint daemon gives up after %v (%s of group %d); it is in %s", patience,
+				"the checkpoint daemon gives up after %v (%s of group %d)\nit is in %s", patience,
 				r.Operation, r.Group, goroutineDump())), nil)
 		}
 	})
@@ -154,7 +154,7 @@ var (
 
 // goroutineDump is what goroutines of this program wait for, and in which functions, the innermost
 // first. It is for the error of a request that has taken too long, whose reader has no other way to
-// look into the daemon.
+// look into the daemon. It is a line of its own there, which reports leave out if it is not wanted.
 func goroutineDump() string {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]
