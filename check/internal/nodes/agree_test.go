@@ -42,10 +42,11 @@ func TestAgree(t *testing.T) {
 		{"not asked for", nil, nil, nil, model.Holds, ""},
 		{"something else", nil, []string{"leader of *", "term", "log/*"}, nil, model.Violated, ""},
 		{"nobody says so", []string{"-atomic"}, []string{"leader", "leader of *", "log/*"}, nil,
-			model.Unknown, "no node has published leader or log/*, on which all are to agree"},
+			model.Unknown, "no node has published leader or log/*, on which all are to agree; " +
+				"published was: leader of term 1"},
 		{"nobody says so at random", nil, []string{"leader"}, walks, model.Unknown,
 			"the limit of 300 executions of nodes was reached; no node has published leader, on which all " +
-				"are to agree"},
+				"are to agree; published was: leader of term 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			list := election(t, c.voter...)

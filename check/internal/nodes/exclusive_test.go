@@ -88,7 +88,7 @@ func TestExclusiveUnknown(t *testing.T) {
 	wanted := agreeing("value")
 	wanted.Exclusive = published.Names{"lock", "lease *"}
 	const why = "no node has published value, on which all are to agree; no node has published lease *, " +
-		"which one is to hold at a time"
+		"which one is to hold at a time; published was: lock"
 	for _, walks := range []*pick.Walks{nil, {Seed: 1, Picks: allPicks}} {
 		r, err := Run(t.Context(), Config{Nodes: list, Properties: wanted, Walks: walks, Executions: 50})
 		if err != nil || r.Verdict != model.Unknown || !strings.HasSuffix(r.Reason, why) {

@@ -3,6 +3,7 @@ package properties
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,10 +39,15 @@ func (w *Wanted) missing(published []string) int {
 	return len(w.Agree.Missing(published)) + len(w.Exclusive.Missing(published))
 }
 
-// Add adds names that were published, as long as there is none of their pattern.
+// mostNamed is how many names are told that were published, where others were expected.
+const mostNamed = 8
+
+// Add adds names that were published, as long as there is none of their pattern, or there are few.
 func (w *Wanted) Add(known, published []string) []string {
 	for _, name := range published {
-		if with := append(known, name); w.missing(with) < w.missing(known) {
+		with := append(known, name)
+		few := len(known) <= mostNamed && !slices.Contains(known, name)
+		if few || w.missing(with) < w.missing(known) {
 			known = with
 		}
 	}
@@ -66,7 +72,24 @@ func (w *Wanted) Why(known string, published []string) (why string) {
 		}
 		why += fmt.Sprintf("no node has published %s, %s", strings.Join(p.missing, " or "), p.what)
 	}
-	return why
+	if why == "" {
+		return ""
+	}
+	return why + "; published " + named(published)
+}
+
+// named says which names were published, or some of them, after the word "published".
+func named(published []string) string {
+	list := slices.Sorted(slices.Values(published))
+	switch n := len(list); {
+	case n == 0:
+		return "was nothing"
+	case n == 1:
+		return "was: " + list[0]
+	case n <= mostNamed:
+		return "were: " + strings.Join(list, ", ")
+	}
+	return "were: " + strings.Join(list[:mostNamed], ", ") + " and others"
 }
 
 // Find looks for what is wrong in what all nodes have done.
