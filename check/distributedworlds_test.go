@@ -1,8 +1,8 @@
 package check
 
 import (
+	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,9 +30,7 @@ func asAlone(t *testing.T, o Options, most int, prepare func(o *Options, workers
 		}
 		say, end := hire(t, &o.Distribution, 2, nil)
 		o.haste, o.Distribution.Say = true, func(format string, a ...any) {
-			if strings.HasPrefix(format, "the workers have explored") {
-				explored = a[0].(int)
-			}
+			fmt.Sscanf(fmt.Sprintf(format, a...), "the workers have explored %d", &explored)
 			say(format, a...)
 		}
 		r := check(t, o)

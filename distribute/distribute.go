@@ -128,7 +128,7 @@ type Worker struct {
 	Part       uint64  `json:"part"` // that it explores; 0: none
 	Parts      int     `json:"parts"`
 	Executions int     `json:"executions"`
-	Rate       float64 `json:"rate"` // executions in the last second
+	Rate       float64 `json:"rate"` // executions in a second, of the last minute
 	// Shares are the members that it has of a run, by their numbers.
 	Shares []uint64 `json:"shares,omitempty"`
 	// Problem is why it cannot work at the run; empty: it can.

@@ -487,6 +487,34 @@ func TestRunComesBack(t *testing.T) {
 	if n := c.explored.Load(); n < 4 {
 		t.Errorf("the workers have explored %d parts of 4", n)
 	}
+	if !c.said.has("working at the check of p again") {
+		t.Errorf("they have said %q", c.said.list)
+	}
+}
+
+// TestRunIsLost: a server that has lost its data does not mean that the check has ended.
+func TestRunIsLost(t *testing.T) {
+	t.Parallel()
+	l := mustLead(t, Options{URL: Embedded})
+	c := recruit(t, l.URL(), 1, nil)
+	c.await(l, 1)
+	testkit.Await(t, "the worker misses the run", func() bool {
+		// The leader writes it again all the time.
+		kept, err := l.js.Stream(t.Context(), "KV_"+stateBucket)
+		if err == nil {
+			err = kept.Purge(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.said.has("the server has lost the check of p")
+	})
+	testkit.Await(t, "the worker works again", func() bool {
+		return c.said.has("working at the check of p again")
+	})
+	if c.said.has("has ended") {
+		t.Errorf("the worker has said %q", c.said.list)
+	}
 }
 
 // TestServerGone: a server in a leader that was killed does not say that it ends.

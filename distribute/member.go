@@ -324,13 +324,13 @@ func (w *worker) takeShares(ctx context.Context, run Run, program string) error 
 	defer func() { _ = dropped.Unsubscribe() }()
 	w.begin(run.ID)
 	defer w.begin("")
-	w.say("working at the check of %s", run.Package)
+	w.sayWorking(run)
 	for !w.isOver(ctx, run) {
 		w.setShares(h.list())
 		pause(ctx, beat/2)
 	}
 	w.setShares(nil)
-	w.say("the check of %s has ended", run.Package)
+	w.say("%s", w.ending(ctx, run))
 	return nil
 }
 

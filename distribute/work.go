@@ -30,10 +30,12 @@ type worker struct {
 	news   chan struct{} // has something when a run has begun or ended
 	end    context.CancelCauseFunc
 
-	mu     sync.Mutex // guards what follows
-	state  Worker
-	before int             // executions at the last sign of life
-	ended  map[uint64]bool // parts that are to end, or not to begin
+	mu    sync.Mutex // guards what follows
+	state Worker
+	rate  rate            // of this run
+	ended map[uint64]bool // parts that are to end, or not to begin
+
+	last string // the run that it has worked at last, of the goroutine that works
 
 	embedded atomic.Bool // the server of the last run ends with it
 
@@ -212,7 +214,7 @@ func (w *worker) work(ctx context.Context, run Run) error {
 	defer func() { _ = stops.Unsubscribe() }()
 	w.begin(run.ID)
 	defer w.begin("")
-	w.say("working at the check of %s", run.Package)
+	w.sayWorking(run)
 	var failed error
 	// All workers of a run share a consumer: each part goes to one of them.
 	w.receive(ctx, partsStream, jetstream.ConsumerConfig{Durable: "workers-" + run.ID,
@@ -223,10 +225,36 @@ func (w *worker) work(ctx context.Context, run Run) error {
 		w.mu.Lock()
 		executions, parts := w.state.Executions, w.state.Parts
 		w.mu.Unlock()
-		w.say("the check of %s has ended; %d executions in %d parts were explored here", run.Package,
-			executions, parts)
+		w.say("%s; %d executions in %d parts were explored here", w.ending(ctx, run), executions, parts)
 	}
 	return failed
+}
+
+// sayWorking says that the worker works at a run, perhaps not for the first time.
+func (w *worker) sayWorking(run Run) {
+	again := ""
+	if w.last == run.ID {
+		again = " again: it goes on, and is announced at the server"
+	}
+	w.last = run.ID
+	w.say("working at the check of %s%s", run.Package, again)
+}
+
+// ending says why a worker does not work at a run any more, as far as it is known. A check that
+// ends removes what it has announced, and the server still knows that. A server that has lost its
+// data does not. Then the check goes on, and is announced again.
+func (w *worker) ending(ctx context.Context, run Run) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	kept, err := w.js.Stream(ctx, "KV_"+stateBucket) // which is what a bucket is
+	if err == nil {
+		_, err = kept.GetLastMsgForSubject(ctx, "$KV."+stateBucket+"."+runKey)
+	}
+	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Sprintf("the server has lost the check of %s: waiting until it is announced again",
+			run.Package)
+	}
+	return fmt.Sprintf("the check of %s has ended", run.Package)
 }
 
 // isOver reports whether a run has ended, or its server has.
@@ -248,7 +276,7 @@ func (w *worker) isOver(ctx context.Context, run Run) bool {
 func (w *worker) begin(run string) {
 	w.mu.Lock()
 	w.state.Run, w.state.Part, w.state.Parts, w.state.Executions = run, 0, 0, 0
-	w.before, w.ended = 0, map[uint64]bool{}
+	w.rate, w.ended = rate{}, map[uint64]bool{}
 	w.mu.Unlock()
 	w.tell()
 }
@@ -369,10 +397,8 @@ func keepTaken(ctx context.Context, m jetstream.Msg) {
 
 // tell gives a sign of life: to the leader, and to those who ask for the status.
 func (w *worker) tell() {
-	// The rate is that since the last sign of life.
 	w.mu.Lock()
-	w.state.Rate = float64(w.state.Executions-w.before) / beat.Seconds()
-	w.before = w.state.Executions
+	w.state.Rate = w.rate.note(time.Now(), w.state.Executions)
 	data, err := json.Marshal(w.state)
 	w.mu.Unlock()
 	// A message that is sent while the server is away would come much later.

@@ -10,6 +10,7 @@ import (
 	"github.com/tandem-mc/tandem/check/internal/driver"
 	"github.com/tandem-mc/tandem/check/internal/execution"
 	"github.com/tandem-mc/tandem/check/internal/executor"
+	"github.com/tandem-mc/tandem/distribute"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
 )
@@ -92,5 +93,22 @@ func TestContradictedByAWorker(t *testing.T) {
 				t.Errorf("with %v the search ends with %v; early: %v", c.err, ended, early)
 			}
 		}
+	}
+}
+
+// TestExplored: what does not count is told apart from what the workers have done, where there is
+// any.
+func TestExplored(t *testing.T) {
+	var p distribute.Progress
+	p.Parts.Executions, p.Parts.Given, p.Parts.Done = 79749, 39, 37
+	const done = "the workers have explored 79,749 executions, in 37 of 39 parts"
+	if got := explored(p, 0); got != done {
+		t.Errorf("%q, want %q", got, done)
+	}
+	p.Parts.Repeated = 24
+	const want = done + "; of all executions, by workers and here, 275,924 do not count: the search did " +
+		"not come to them, or had them already"
+	if got := explored(p, 275900); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

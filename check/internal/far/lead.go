@@ -17,6 +17,7 @@ import (
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/distribute"
 	"github.com/tandem-mc/tandem/explore"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -212,10 +213,22 @@ func (l *Leader) Close(inVain int) {
 
 // end says what the workers have done, and ends what begin has started.
 func (l *lead) end(inVain int) {
-	c := l.Progress().Parts
-	l.options.Say("the workers have explored %d executions, in %d of %d parts; %d executions were in vain",
-		c.Executions, c.Done, c.Given, c.Repeated+inVain)
+	l.options.Say("%s", explored(l.Progress(), inVain))
 	l.leave()
+}
+
+// explored says what the workers have done, and how many executions were in vain. Most of these
+// were run for a part that the search has not come to when it ends, by a worker or here.
+func explored(p distribute.Progress, inVain int) string {
+	c := p.Parts
+	text := fmt.Sprintf("the workers have explored %s, in %s of %s",
+		textutil.CountOf(c.Executions, "execution"), textutil.Count(c.Done),
+		textutil.CountOf(c.Given, "part"))
+	if n := c.Repeated + inVain; n > 0 {
+		text += fmt.Sprintf("; of all executions, by workers and here, %s do not count: the search did "+
+			"not come to them, or had them already", textutil.Count(n))
+	}
+	return text
 }
 
 // leave ends what begin has started. It may be called twice.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,11 +101,12 @@ func progressOf(s *check.Distributed) [][]string {
 	// Parts that are withdrawn were reached by the search before a worker was done with them.
 	return [][]string{
 		{"check", p.Run.Package},
-		{"executions", fmt.Sprintf("%d in %v", p.Executions, p.Elapsed.Round(time.Second))},
-		{"parts", fmt.Sprintf("%d done, %d open, %d withdrawn", p.Parts.Done, p.Parts.Open(),
-			p.Parts.Withdrawn)},
-		{"by workers", fmt.Sprintf("%d executions, %d of them twice or too late",
-			p.Parts.Executions+p.Parts.Repeated, p.Parts.Repeated)},
+		{"executions", fmt.Sprintf("%s in %v", textutil.Count(p.Executions), p.Elapsed.Round(time.Second))},
+		{"parts", fmt.Sprintf("%s done, %s open, %s withdrawn", textutil.Count(p.Parts.Done),
+			textutil.Count(p.Parts.Open()), textutil.Count(p.Parts.Withdrawn))},
+		{"by workers", fmt.Sprintf("%s, %s of them twice or too late",
+			textutil.CountOf(p.Parts.Executions+p.Parts.Repeated, "execution"),
+			textutil.Count(p.Parts.Repeated))},
 	}
 }
 
@@ -125,8 +127,8 @@ func workersOf(s *check.Distributed) (rows [][]string) {
 			does = "waits for a part"
 		}
 		// Rates are whole numbers: they change each second anyway.
-		rows = append(rows, []string{w.ID, w.Host, fmt.Sprint(w.Parts), fmt.Sprint(w.Executions),
-			fmt.Sprintf("%.0f", w.Rate), does})
+		rows = append(rows, []string{w.ID, w.Host, textutil.Count(w.Parts), textutil.Count(w.Executions),
+			textutil.Count(int(math.Round(w.Rate))), does})
 	}
 	return rows
 }

@@ -17,8 +17,8 @@ func TestStatus(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"Progress": {"run": {"id": "r", "package": "./cmd/<client>"},
 		"parts": {"given": 9, "done": 5, "withdrawn": 3, "executions": 700, "repeated": 20},
 		"executions": 1234, "elapsed": 61000000000},
-		"Workers": [{"id": "A", "host": "one", "run": "r", "part": 7, "parts": 3, "executions": 400,
-		"rate": 99.6},
+		"Workers": [{"id": "A", "host": "one", "run": "r", "part": 7, "parts": 3, "executions": 40000,
+		"rate": 9999.6},
 		{"id": "E", "host": "five", "run": "r", "shares": [4, 5]},
 		{"id": "F", "host": "six", "run": "r", "shares": [6]},
 		{"id": "B", "host": "two", "run": "r"}, {"id": "C", "host": "three"},
@@ -30,8 +30,9 @@ func TestStatus(t *testing.T) {
 		want []string
 	}{
 		"none": {none, []string{"no check leads there", "WORKER  HOST"}},
-		"one": {&s, []string{"check ./cmd/<client>", "executions 1234 in 1m1s", "5 done, 1 open, 3 withdrawn",
-			"720 executions, 20 of them twice or too late", "A one 3 400 100 explores part 7",
+		"one": {&s, []string{"check ./cmd/<client>", "executions 1,234 in 1m1s",
+			"5 done, 1 open, 3 withdrawn",
+			"720 executions, 20 of them twice or too late", "A one 3 40,000 10,000 explores part 7",
 			"B two 0 0 0 waits for a part", "C three 0 0 0 waits for a check", "D four 0 0 0 another build",
 			"E five 0 0 0 does 2 parts of a search over states",
 			"F six 0 0 0 does 1 part of a search over states"}},
@@ -52,7 +53,7 @@ func TestStatus(t *testing.T) {
 		}
 		page, err := os.ReadFile(file)
 		for _, want := range []string{"./cmd/&lt;client&gt;", "<td>explores part 7</td>",
-			"<th>per second</th>", "<td>1234 in 1m1s</td>"} {
+			"<th>per second</th>", "<td>1,234 in 1m1s</td>"} {
 			if !strings.Contains(string(page), want) {
 				t.Errorf("the page lacks %q: %v\n%s", want, err, page)
 			}
