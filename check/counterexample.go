@@ -24,6 +24,7 @@ type explainer struct {
 	executor *executor.Executor
 	blame    func(log *sut.Log) (tests []string) // that a violation is one of
 	visited  *visited
+	tell     func(tried, limit int) // how far a violation is made simpler; may be nil
 }
 
 // explainAll adds violations to a result. Each violation is shrunk first: the shorter schedule is

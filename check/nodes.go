@@ -79,6 +79,7 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	memory := room.New(int64(c.SearchMib) << 20)
 	defer memory.Close()
 	config.Full = memory.Full
+	defer tellNodes(&config, listener, began)()
 	r.Distribution.Say = listener.Say
 	leader, err := far.LeadNodes(timed, &config, r.Distribution)
 	if err != nil {
@@ -300,17 +301,9 @@ func nodesRun(c nodes.Config, found *nodes.Result) report.Run {
 		if n := c.Delays; n != nil {
 			run.Reason += ", with at most " + textutil.CountOf(*n, "delay") + " in an execution of a node"
 		}
-		run.Assumptions.Other = []string{
-			"a connect waits until the node listens for the first time",
-			"time passes only when no node can do anything else, and messages take none" + c.Exception(),
-			"a write never waits for who reads",
-			c.Mishaps(),
-		}
-		if c.Peers != nil {
-			run.Assumptions.Other = append(run.Assumptions.Other,
-				"the answers of the peers depend on what they are sent, and in which order, and on no more",
-				"what one node sends to the peers reaches them in its order, and no timer of theirs ends")
-		}
+	}
+	if found.Verdict != model.Violated {
+		run.Assumptions.Other = nodesAssumed(&c)
 	}
 	return run
 }

@@ -61,6 +61,9 @@ type Progress struct {
 	// since they are made simpler in the end. Empty where only one is looked for, since that ends
 	// the search.
 	Found []report.Violation
+	// Limit is how many executions there are at most to make a violation simpler, and Tried how
+	// many there were; 0 and 0: none is made simpler at the moment.
+	Tried, Limit int
 }
 
 // errNodes is the error of what is done with one program where the configuration has several.

@@ -216,7 +216,8 @@ func (r *run) rounds(p *pool.Pool, now time.Time) error {
 	if r.options.Progress != nil && r.clock.isTimeToTell(now) {
 		var progress Progress
 		p.Still(func(t pool.Tally) {
-			progress = Progress{r.options.Search.Verdict(), t.Counts, r.found.told(r.options.Program)}
+			progress = Progress{Verdict: r.options.Search.Verdict(), Counts: t.Counts,
+				Found: r.found.told(r.options.Program)}
 		})
 		progress.Counts.Elapsed = r.clock.elapsed()
 		r.options.Progress(progress)
@@ -279,5 +280,16 @@ func (r *run) known() *Result {
 // explainer shows what happens in violations.
 func (r *run) explainer() *explainer {
 	return &explainer{ctx: r.ctx, options: &r.options, config: r.config, executor: r.executor,
-		blame: r.found.blame, visited: &r.visited}
+		blame: r.found.blame, visited: &r.visited, tell: r.tellSimpler}
+}
+
+// tellSimpler tells now and then how far it is to make a violation simpler: that may take longer
+// than the search.
+func (r *run) tellSimpler(tried, limit int) {
+	if r.options.Progress == nil || !r.clock.isTimeToTell(time.Now()) {
+		return
+	}
+	p := Progress{Verdict: r.done.Verdict, Counts: r.done.Tally.Counts, Tried: tried, Limit: limit}
+	p.Counts.Elapsed = r.clock.elapsed()
+	r.options.Progress(p)
 }

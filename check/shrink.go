@@ -29,6 +29,7 @@ func (e *explainer) shrink(v *violation) {
 	if err == nil && first != nil {
 		before := shrink.CostOf(first)
 		looking := shrink.New(first, shrink.Limit(e.options.Shrink, len(first)), s.execute)
+		looking.Tell = e.tell
 		err = looking.Run()
 		v.shrunk = &report.Shrinking{Executions: looking.Tried, Before: sizeOf(before),
 			After: sizeOf(looking.Cost)}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/modules"
 	"github.com/tandem-mc/tandem/check/internal/naming"
+	"github.com/tandem-mc/tandem/check/internal/nodes"
 	"github.com/tandem-mc/tandem/ckptd"
 	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
@@ -69,7 +70,7 @@ func peerCounts(o Options, result *Result) report.Counts {
 
 // details say more of a search that has shown nothing for certain.
 func details(v explore.Verdict) (lines []string) {
-	if text := v.Phases.String(); text != "" {
+	if text := phasesOf(v.Phases); text != "" {
 		lines = append(lines, text)
 	}
 	if v.Kind != explore.Unknown {
@@ -82,6 +83,20 @@ func details(v explore.Verdict) (lines []string) {
 		lines = append(lines, v.Guarantee.String())
 	}
 	return lines
+}
+
+// phasesOf says in words what the parts of a portfolio have done; empty: the search was none.
+func phasesOf(p explore.Phases) string {
+	if p.All() == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("search auto: %s systematic, %s aimed and %s sampled executions",
+		textutil.Count(p.Systematic), textutil.Count(p.Aimed), textutil.Count(p.Sampled))
+	if p.At > 0 {
+		text += fmt.Sprintf("; the first violation was execution %s, which was %v", textutil.Count(p.At),
+			p.Found)
+	}
+	return text
 }
 
 // sealed is the line that names modules in which goroutines are not preempted; none if none matter.
@@ -116,19 +131,13 @@ func Assumptions(o Options) report.Assumptions {
 	for _, line := range o.Without {
 		a.Other = append(a.Other, "ran without "+line)
 	}
+	races := ""
 	if len(o.Program.Races) > 0 {
-		a.Other = append(a.Other, "data races are looked for in: "+modules.RacesIn(o.Program))
-	} else {
-		a.Other = append(a.Other, "there are no data races: they are not looked for")
+		races = modules.RacesIn(o.Program)
 	}
-	if o.Leaks {
-		a.Other = append(a.Other, "goroutine leaks are looked for")
-	} else {
-		a.Other = append(a.Other, "goroutine leaks are not looked for")
-	}
+	a.Other = append(a.Other, racesAssumed(races), leaksAssumed(o.Leaks))
 	if start := o.World.Start; start != 0 {
-		at := time.Unix(start, 0).UTC().Format("2006-01-02 15:04:05 UTC")
-		a.Other = append(a.Other, "the clocks start at "+at+
+		a.Other = append(a.Other, "the clocks start at "+startOf(start)+
 			": the program's, and those of peers with choices or a virtual clock")
 	}
 	if n := o.World.Faults; n > 0 && o.Group != nil {
@@ -203,4 +212,55 @@ func (o *Options) assumedOfPeerTime() string {
 	}
 	return fmt.Sprintf(
 		"timers of peers with the machine's clock that are due in more than %v are not waited for", patience)
+}
+
+// nodesAssumed is what a verdict on several programs rests on, a line each, if there is no
+// violation. What is said of one program is said of them, too.
+func nodesAssumed(c *nodes.Config) (lines []string) {
+	var races []string
+	for _, n := range c.Nodes {
+		if len(n.Program.Races) == 0 {
+			continue
+		}
+		if in := modules.RacesIn(n.Program); !slices.Contains(races, in) {
+			races = append(races, in)
+		}
+	}
+	lines = append(lines, racesAssumed(strings.Join(races, "; ")), leaksAssumed(c.Leaks))
+	if start := c.Worker.Environment.Start; start != 0 {
+		lines = append(lines, "the clock of the nodes starts at "+startOf(start))
+	}
+	lines = append(lines,
+		"a connect waits until the node listens for the first time",
+		"time passes only when no node can do anything else, and messages take none"+c.Exception(),
+		"a write never waits for who reads",
+		c.Mishaps(),
+	)
+	if c.Peers != nil {
+		lines = append(lines,
+			"the answers of the peers depend on what they are sent, and in which order, and on no more",
+			"what one node sends to the peers reaches them in its order, and no timer of theirs ends")
+	}
+	return lines
+}
+
+// racesAssumed says where data races are looked for; empty: nowhere.
+func racesAssumed(in string) string {
+	if in == "" {
+		return "there are no data races: they are not looked for"
+	}
+	return "data races are looked for in: " + in
+}
+
+// leaksAssumed says whether goroutine leaks are looked for.
+func leaksAssumed(wanted bool) string {
+	if wanted {
+		return "goroutine leaks are looked for"
+	}
+	return "goroutine leaks are not looked for"
+}
+
+// startOf is the date of a clock, in seconds since 1970.
+func startOf(seconds int64) string {
+	return time.Unix(seconds, 0).UTC().Format("2006-01-02 15:04:05 UTC")
 }

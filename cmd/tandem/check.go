@@ -192,7 +192,8 @@ func (f *oneCheck) runNodes(c *cobra.Command, r check.Request, dir string, args 
 	defer log.Sync()
 	// There is no live view: what is told is a line each. It ends before the result, also where the
 	// check ends with an error, or by a panic.
-	status := &progress.Progress{Out: c.ErrOrStderr(), Title: "nodes", Bounds: r.Config.Bounds, Plain: true}
+	status := &progress.Progress{Out: c.ErrOrStderr(), Title: "nodes", Bounds: r.Config.Bounds, Nodes: true,
+		Plain: true}
 	defer status.Pause()
 	dir = check.NodesDirectory(f.file, dir)
 	result, err := check.Nodes(c.Context(), r, dir, status.Listener(logWriter{log}))

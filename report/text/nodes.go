@@ -144,7 +144,7 @@ func printNodesSearch(p *printer.Printer, run report.Run, shrunk *report.Shrinki
 			p.Print("  " + shrunk.String())
 		}
 	}
-	if run.Verdict == report.Holds {
+	if run.Verdict != report.Violated {
 		printAssumptions(p, run.Assumptions)
 	}
 	if run.ResumeCommand != "" {

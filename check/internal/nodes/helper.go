@@ -224,6 +224,7 @@ func (x sender) sent(ctx context.Context, item skeleton.Item) (p *part, done boo
 
 // received is an item that was explored elsewhere, as if it had been explored here.
 func (x sender) received(item skeleton.Item, a *away.Answer) *part {
+	x.config.Progress.Ran(a.Runs)
 	own, net := *x.explorer, *x.net
 	net.Data, net.Nobody = a.Data, a.Nobody
 	own.net, own.ways, own.runs, own.unknown = &net, x.ways.Part(), x.runs+a.Runs, a.Unknown

@@ -42,6 +42,8 @@ type (
 	// Saving is how a check goes on that was ended.
 	Saving = given.Saving
 	Crash  = given.Crash
+	// Progress is how far a check is.
+	Progress = given.Progress
 )
 
 // Result is what was found, and Violation is an execution that one of the nodes should not have.
@@ -343,6 +345,7 @@ func (x *explorer) run(node int, s sut.Schedule, n *environment.Environment) (*s
 		return nil, errEnough
 	}
 	x.runs++
+	x.config.Progress.Ran(1)
 	s.Steps, s.WantLeaks, s.Disk, s.After = x.config.Depth, x.config.Leaks, n.Disk, n.Born
 	log, err := x.workers[node].Run(s, n.Watched())
 	if err != nil {

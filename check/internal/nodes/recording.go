@@ -156,7 +156,7 @@ func (x recorder) record(f *finding) (*Violation, error) {
 // for a simpler one, and takes it if all nodes show that together, too. Whatever goes wrong with
 // that, what was found is kept. After a crash, only the last life of the node changes.
 func (x recorder) keep(v *Violation, p *player, all []Played) {
-	node := simpler.Node{Program: p.programs[p.judged], Follow: p.follow}
+	node := simpler.Node{Program: p.programs[p.judged], Follow: p.follow, Tell: x.config.Progress.Simpler}
 	last := p.last()
 	found := last.Prefix
 	if best, tried := node.Schedule(x.ctx, found, x.config.Shrink); best != nil {

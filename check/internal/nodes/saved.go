@@ -54,6 +54,7 @@ func (x *explorer) resume(data []byte) error {
 		x.report(r)
 	}
 	x.runs, x.result.Outcomes, x.unknown = k.Runs, k.Outcomes, k.Unknown
+	x.config.Progress.Ran(x.runs)
 	x.ways = ways.New(k.Schedules)
 	maps.Copy(x.net.Data, k.Data)
 	maps.Copy(x.net.Nobody, k.Nobody)

@@ -41,6 +41,7 @@ func (x *walks) explore() error {
 		return err
 	}
 	x.runs = x.Runs
+	x.config.Progress.Ran(x.runs)
 	x.crews = [][]*sut.Worker{x.workers}
 	for len(x.crews) < min(x.config.Crews, batch.Most) {
 		if err := x.start(); err != nil {
@@ -241,6 +242,7 @@ func (x *walks) live(t *taken, m *member, s sut.Schedule) (over string, err erro
 		return "another node cannot be checked", fmt.Errorf("it cannot be checked: %s", log.Message)
 	}
 	t.runs++
+	x.config.Progress.Ran(1)
 	outcome, err := translate.Outcome(log)
 	if err != nil {
 		return "another node has failed", err

@@ -21,10 +21,13 @@ import (
 // Debugging of Concurrent Programs (FSE 2010); leaving out ever smaller parts as in Zeller and
 // Hildebrandt, Simplifying and Isolating Failure-Inducing Input (TSE 2002).
 type Shrinker struct {
-	best    []translate.Step
-	Cost    Cost // of the best
-	limit   int  // of executions; there are no others after it
-	Tried   int  // executions
+	best  []translate.Step
+	Cost  Cost // of the best
+	limit int  // of executions; there are no others after it
+	Tried int  // executions
+	// Tell is told before each execution how many there were, and how many there are at most; nil:
+	// nobody is.
+	Tell    func(tried, limit int)
 	seen    map[uint64]bool
 	execute Execute
 	err     error
@@ -90,6 +93,9 @@ func (s *Shrinker) try(candidate []model.Action) bool {
 		return false
 	}
 	s.seen[key] = true
+	if s.Tell != nil {
+		s.Tell(s.Tried, s.limit)
+	}
 	s.Tried++
 	steps, err := s.execute(candidate, s.Cost)
 	if s.err = err; err != nil || steps == nil {

@@ -213,8 +213,13 @@ func TestShrinkEndsWithTheError(t *testing.T) {
 		}
 		return nil, nil
 	})
+	var told []int
+	s.Tell = func(tried, limit int) { told = append(told, tried, limit) }
 	if err := s.Run(); err != errForTest || runs != 3 || s.Cost != CostOf(steps) {
 		t.Errorf("error %v after %d runs, cost %v", err, runs, s.Cost)
+	}
+	if want := []int{0, 100, 1, 100, 2, 100}; !slices.Equal(told, want) {
+		t.Errorf("it is told %v, want %v", told, want)
 	}
 }
 

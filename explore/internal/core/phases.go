@@ -49,16 +49,3 @@ func (p Phases) All() int { return p.Systematic + p.Aimed + p.Sampled }
 
 // Aside is the number of those that are not systematic.
 func (p Phases) Aside() int { return p.Aimed + p.Sampled }
-
-// String says it in words; "" for a search that is no portfolio.
-func (p Phases) String() string {
-	if p.All() == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("search auto: %d systematic, %d aimed and %d sampled executions",
-		p.Systematic, p.Aimed, p.Sampled)
-	if p.At > 0 {
-		text += fmt.Sprintf("; the first violation was execution %d, which was %v", p.At, p.Found)
-	}
-	return text
-}

@@ -269,18 +269,14 @@ func checkQuota(t *testing.T, s *Search, half bool) {
 // TestPhases: what the parts have done, in words.
 func TestPhases(t *testing.T) {
 	var p core.Phases
-	if p.String() != "" {
-		t.Errorf("%q of a search that has done nothing", p)
-	}
 	for _, x := range []struct {
 		by       core.Phase
 		violates bool
 	}{{core.Systematic, false}, {core.Aimed, false}, {core.Sampled, true}, {core.Systematic, true}} {
 		p.Note(x.by, x.violates)
 	}
-	want := "search auto: 2 systematic, 1 aimed and 1 sampled executions; " +
-		"the first violation was execution 3, which was sampled"
-	if got := fmt.Sprint(p); got != want {
-		t.Errorf("%q, want %q", got, want)
+	want := core.Phases{Systematic: 2, Aimed: 1, Sampled: 1, Found: core.Sampled, At: 3}
+	if p != want || p.All() != 4 || p.Aside() != 2 {
+		t.Errorf("%+v, want %+v", p, want)
 	}
 }

@@ -114,6 +114,8 @@ type Elsewhere struct {
 	Between func(runs int) (elsewhere int, enough bool, err error) `json:"-"`
 	// Away are those who explore nodes in other processes; nil: nobody does.
 	Away away.Workers `json:"-"`
+	// Progress counts what is done; nil: nobody waits for it.
+	Progress *Progress `json:"-"`
 }
 
 // DefaultDown is how often the clock advances at most while a node is down, where nothing is said.
@@ -211,10 +213,7 @@ func (c *Config) Mishaps() string {
 	if len(c.Crashes) == 0 {
 		return network + and + "no node crashes" + c.parts()
 	}
-	var names []string
-	for _, node := range c.Crashes {
-		names = append(names, c.Nodes[node].Name)
-	}
+	names := c.names(c.Crashes)
 	who := "each of " + strings.Join(names, ", ")
 	if len(names) == 1 {
 		who = "node " + names[0]
@@ -224,8 +223,16 @@ func (c *Config) Mishaps() string {
 		textutil.CountOf(cmp.Or(c.Down, DefaultDown), "time"), c.parts())
 }
 
+// names are those of nodes, by their places.
+func (c *Config) names(places []int) (list []string) {
+	for _, node := range places {
+		list = append(list, c.Nodes[node].Name)
+	}
+	return list
+}
+
 // parts says in words what else the network does than to fail connections: datagrams suffer, and it
-// is parted; empty: it does neither.
+// is parted; empty: it does neither. It also says which nodes are paused.
 func (c *Config) parts() (words string) {
 	if c.DatagramLimit > 0 {
 		words = fmt.Sprintf("; datagrams suffer at most %s in an execution, by %s",
@@ -235,6 +242,10 @@ func (c *Config) parts() (words string) {
 		words += fmt.Sprintf("; a connection is slow at most %s in an execution: what is sent there in one "+
 			"direction arrives when the clock has advanced up to %s", textutil.CountOf(l.Most, "time"),
 			textutil.CountOf(l.Longest, "time"))
+	}
+	if len(c.Pauses) > 0 {
+		words += fmt.Sprintf("; each of %s is paused at most %s in an execution at random",
+			strings.Join(c.names(c.Pauses), ", "), textutil.CountOf(c.PauseLimit, "time"))
 	}
 	if len(c.Partitions) > 0 {
 		often := "once"

@@ -86,6 +86,7 @@ func (p *portfolio) resume(data []byte) error {
 		return fmt.Errorf("the check that was saved cannot be read: %w: check the nodes from the "+
 			"beginning", err)
 	}
+	p.walking.Progress.Ran(p.Runs)
 	return nil
 }
 
@@ -168,6 +169,7 @@ func (p *portfolio) walk(most int) error {
 			}
 		}
 	}
+	c.Progress.Ran(-p.Runs) // the run counts those before it again
 	r, err := nodes.Run(p.ctx, c)
 	if err != nil {
 		return err

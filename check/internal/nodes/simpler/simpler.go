@@ -22,6 +22,9 @@ type Node struct {
 	// nil if the node does something else to the others. It says what else could have been picked.
 	Follow func(schedule []model.Action, lenient bool) (*sut.Log, error)
 
+	// Tell is told how many executions were tried, of how many, and 0 of 0 in the end; may be nil.
+	Tell func(tried, limit int)
+
 	deadline  time.Time
 	outcome   sut.Outcome
 	signature narrate.Signature
@@ -46,6 +49,10 @@ func (n *Node) Schedule(ctx context.Context, given []model.Action, limit int) (b
 		func(candidate []model.Action, below shrink.Cost) ([]translate.Step, error) {
 			return n.try(ctx, candidate, below)
 		})
+	if n.Tell != nil {
+		looking.Tell = n.Tell
+		defer n.Tell(0, 0)
+	}
 	// After an error, what is better so far is as good as any.
 	_ = looking.Run()
 	return n.best, looking.Tried

@@ -28,6 +28,8 @@ type Progress struct {
 	Bounds  configs.Bounds
 	Peers   bool
 	Workers int // at most
+	// Nodes says that executions are those of single nodes.
+	Nodes bool
 	// Plain asks for lines even on a terminal: a log would tear a live view apart.
 	Plain bool
 
@@ -37,6 +39,8 @@ type Progress struct {
 	found int
 	// next is when the next plain line is due, from the beginning of the check.
 	next time.Duration
+	// simplerFrom is when it began that a violation is made simpler; 0: none is now.
+	simplerFrom time.Duration
 }
 
 // Say prints a line, in front of which it clears the live view. The format needs no line end.
@@ -62,7 +66,8 @@ func (p *Progress) Listener(log io.Writer) check.Listener {
 func (p *Progress) tell(now check.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := snapshot{Progress: now, title: p.Title, bounds: p.Bounds, peers: p.Peers, workers: p.Workers}
+	s := snapshot{Progress: now, title: p.Title, bounds: p.Bounds, peers: p.Peers, nodes: p.Nodes,
+		workers: p.Workers}
 	// A violation is told once, above what changes all the time.
 	for ; p.found < len(now.Found); p.found++ {
 		p.print("%s", foundLine(p.found+1, now))
@@ -76,6 +81,13 @@ func (p *Progress) tell(now check.Progress) {
 		return
 	}
 	elapsed := now.Counts.Elapsed
+	switch {
+	case now.Limit == 0 && p.simplerFrom > 0:
+		p.simplerFrom, p.next = 0, 0 // several are looked for, and the search goes on
+	case now.Limit > 0 && p.simplerFrom == 0:
+		p.simplerFrom, p.next = max(elapsed, 1), 0
+	}
+	elapsed -= p.simplerFrom
 	// Nothing is said in the first second: most checks of examples are over by then.
 	if elapsed < max(p.next, time.Second) {
 		return
@@ -138,6 +150,7 @@ type snapshot struct {
 	title   string
 	bounds  configs.Bounds
 	peers   bool
+	nodes   bool
 	workers int // at most
 }
 
@@ -145,8 +158,14 @@ type snapshot struct {
 // first.
 func (s snapshot) line() string {
 	v, c := s.Verdict, s.Counts
-	text := fmt.Sprintf("%.0f s: %s (%s/s), %s", c.Elapsed.Seconds(),
-		textutil.CountOf(v.Executions, "execution"), s.rate(), textutil.CountOf(v.Transitions, "transition"))
+	if s.Limit > 0 {
+		return "a violation is found; it is made simpler: " + s.simpler()
+	}
+	text := fmt.Sprintf("%.0f s: %s", c.Elapsed.Seconds(), textutil.CountOf(v.Executions, "execution"))
+	if s.nodes {
+		return text + fmt.Sprintf(" of single nodes (%s/s); ", s.rate()) + s.left()
+	}
+	text += fmt.Sprintf(" (%s/s), %s", s.rate(), textutil.CountOf(v.Transitions, "transition"))
 	if v.Violations > 0 {
 		text += ", " + textutil.CountOf(v.Violations, "violation") + s.distinct()
 	}
@@ -173,8 +192,18 @@ func (s snapshot) rows() [][2]string {
 	if s.peers {
 		rows = append(rows, [2]string{"cache", s.cache()}, [2]string{"peers", s.checkpoints()})
 	}
+	if s.Limit > 0 {
+		rows = append(rows, [2]string{"made simpler", s.simpler()})
+	}
 	elapsed := s.Counts.Elapsed.Round(time.Second)
 	return append(rows, [2]string{"time", fmt.Sprintf("%v; %s", elapsed, s.left())})
+}
+
+// simpler says how far it is to make a violation simpler. There may be fewer executions than that:
+// it ends where nothing helps any more.
+func (s snapshot) simpler() string {
+	return fmt.Sprintf("%s of %s", textutil.Count(s.Tried),
+		textutil.CountOf(s.Limit, "execution"))
 }
 
 // distinct says how many of the violations are distinct, if that is known.

@@ -108,6 +108,32 @@ func TestPlainProgress(t *testing.T) {
 	}
 }
 
+// TestSimplerIsTold: to make a violation simpler has lines of its own, which begin after a second.
+// A search that goes on after that has its own again.
+func TestSimplerIsTold(t *testing.T) {
+	var out bytes.Buffer
+	s := someProgress(1234)
+	p := &Progress{Out: &out, Bounds: s.bounds, Nodes: true}
+	for second := 100; second < 110; second++ {
+		s.Counts.Elapsed = time.Duration(second) * time.Second
+		if s.Tried, s.Limit = 10*(second-100), 400; second > 105 {
+			s.Tried, s.Limit = 0, 0
+		}
+		p.tell(s.Progress)
+	}
+	const simpler = "tandem: a violation is found; it is made simpler: "
+	want := simpler + "10 of 400 executions\n" + simpler + "20 of 400 executions\n" +
+		simpler + "40 of 400 executions\n" +
+		"tandem: 106 s: 1,234 executions of single nodes (11/s); at most 8m14s and 8,766 executions left\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	row := [2]string{"made simpler", "40 of 400 executions"}
+	if s.Tried, s.Limit = 40, 400; !slices.Contains(s.rows(), row) {
+		t.Errorf("the rows are %v", s.rows())
+	}
+}
+
 // TestFoundViolations: each distinct violation is told once, at once, and in one line; the counts
 // name them.
 func TestFoundViolations(t *testing.T) {
