@@ -100,7 +100,10 @@ func (h *httpStream) feed(data []byte) []string {
 		case notHTTP:
 			line, data = raw{}.line(data), nil
 		default:
-			line, data = h.feedLine(data)
+			whole := data
+			if line, data = h.feedLine(data); h.phase == notHTTP && line == "" {
+				line, data = raw{}.line(whole), nil
+			}
 		}
 		if line != "" {
 			lines = append(lines, line)
@@ -159,7 +162,15 @@ func (h *httpStream) endLine(text string) string {
 	}
 }
 
-// endFirstLine acts on a request line or a status line. Anything else shows that this is no HTTP.
+// isRequestLine reports whether a line is a method, a target and a version with one blank between
+// each (RFC 9112, section 3). Text protocols have commands such as GET, too.
+func isRequestLine(text string) bool {
+	parts := strings.Split(text, " ")
+	return len(parts) == 3 && parts[0] != "" && parts[1] != "" && strings.HasPrefix(parts[2], "HTTP/1.")
+}
+
+// endFirstLine acts on a request line or a status line. Anything else shows that this is no HTTP:
+// there is no line for it then, and feed shows the bytes as they are.
 func (h *httpStream) endFirstLine(text string) string {
 	if text == "" { // empty lines between messages are allowed: RFC 9112, section 2.2
 		h.headBytes = 0
@@ -167,11 +178,11 @@ func (h *httpStream) endFirstLine(text string) string {
 	}
 	isHTTP := strings.HasPrefix(text, "HTTP/1.")
 	if !h.response {
-		isHTTP = strings.Contains(text, " HTTP/1.")
+		isHTTP = isRequestLine(text)
 	}
 	if !isHTTP {
 		h.phase = notHTTP
-		return "no HTTP: " + raw{}.line([]byte(text))
+		return ""
 	}
 	h.phase, h.first, h.length, h.chunked = headerLines, text, -1, false
 	return ""

@@ -95,7 +95,7 @@ func TestLongLines(t *testing.T) {
 	d := Decoders{}
 	lines := d.Describe(reporttest.ToPeer("GET /" + path + " HTTP/1.1\r\n\r\n"))
 	// Beyond the bound it does not show that the line is one of HTTP.
-	if len(lines) != 2 || !strings.HasPrefix(lines[0], `no HTTP: "GET /xxx`) {
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], `"GET /xxx`) {
 		t.Errorf("%.60q", lines)
 	}
 	d = Decoders{}

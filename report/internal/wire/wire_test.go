@@ -146,10 +146,25 @@ func TestDescribe(t *testing.T) {
 			[]string{"<- HTTP/1.0 200 OK (head of 19 bytes)", "<- body, 2 bytes", "<- body, 1 byte",
 				"<- end of stream"}},
 		{"method without HTTP", []report.Message{reporttest.ToPeer("GET key\r\nGET key\r\n")},
-			[]string{`-> no HTTP: "GET key", 7 bytes`, `-> "GET key\r\n", 9 bytes`}},
+			[]string{`-> "GET key\r\nGET key\r\n", 18 bytes`}},
 		{"endless head", []report.Message{reporttest.ToPeer("GET / HTTP/1.1\r\n" +
 			strings.Repeat("a: b\n", maxHead/5))},
 			[]string{"-> a head of more than 1,048,576 bytes", `-> "a: b\na: b\n", 10 bytes`}},
+	})
+}
+
+// TestCommandsLikeHTTP: text protocols have commands with the names of methods. All of a piece that
+// shows that it is no HTTP is shown as it is.
+func TestCommandsLikeHTTP(t *testing.T) {
+	testDescriptions(t, []description{
+		{"command like a method", []report.Message{reporttest.ToPeer("GET n\r\n"),
+			reporttest.FromPeer("$1\r\n0\r\n"), reporttest.ToPeer("GET n\r\n")},
+			[]string{`-> "GET n\r\n", 7 bytes`, `<- "$1\r\n0\r\n", 7 bytes`, `-> "GET n\r\n", 7 bytes`}},
+		{"command with HTTP inside", []report.Message{reporttest.ToPeer("GET a b HTTP/1.1\r\n")},
+			[]string{`-> "GET a b HTTP/1.1\r\n", 18 bytes`}},
+		{"HTTP and then something else", []report.Message{
+			reporttest.ToPeer("GET / HTTP/1.1\r\n\r\nQUIT\r\n")},
+			[]string{"-> GET / HTTP/1.1 (head of 18 bytes)", `-> "QUIT\r\n", 6 bytes`}},
 	})
 }
 
