@@ -407,7 +407,7 @@ func (root Runs) Open(name string) (*Run, error) {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			if here, err := os.Stat(name); err != nil || !here.IsDir() {
 				return nil, fmt.Errorf("there is no saved run %s in %s%s; check the "+
-					"name", name, root, root.list())
+					"name (a run that ends with holds or violated is removed)", name, root, root.list())
 			}
 			dir = name
 		}
@@ -419,7 +419,7 @@ func (root Runs) Open(name string) (*Run, error) {
 	return r, err
 }
 
-// list names the runs that can be opened, for an error message.
+// list names the newest of the runs that can be opened, for an error message.
 func (root Runs) list() string {
 	var names []string
 	for _, run := range keptRuns(string(root)) {
@@ -429,6 +429,11 @@ func (root Runs) list() string {
 	}
 	if len(names) == 0 {
 		return ", nor any other"
+	}
+	slices.Reverse(names)
+	const shown = 3
+	if more := len(names) - shown; more > 0 {
+		return fmt.Sprintf("; the newest are: %s, and %d more", strings.Join(names[:shown], ", "), more)
 	}
 	return "; there are: " + strings.Join(names, ", ")
 }

@@ -306,7 +306,8 @@ func TestRuns(t *testing.T) {
 	if len(runs) != maxRuns+1 || runs[0].name != filepath.Base(used.Path()) || runs[1].name != "run-5" {
 		t.Errorf("left are %v", runs)
 	}
-	if _, err := root.Open("nosuch"); err == nil || !strings.Contains(err.Error(), "run-5, run-6") {
+	if _, err := root.Open("nosuch"); err == nil || !strings.Contains(err.Error(),
+		"the newest are: run-24, run-23, run-22, and 18 more; check the name (a run that ends with holds") {
 		t.Errorf("the error does not list the runs: %v", err)
 	}
 }
