@@ -73,7 +73,8 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 		return nil, err
 	}
 	// The time is that of the search: building does not count.
-	timed, cancel := context.WithTimeout(ctx, c.Bounds.Time-before)
+	timed, cancel := context.WithTimeoutCause(ctx, c.Bounds.Time-before,
+		fmt.Errorf("the time of %v is over", c.Bounds.Time)) // as of a program: see outOfTime
 	defer cancel()
 	began := time.Now().Add(-before)
 	memory := room.New(int64(c.SearchMib) << 20)

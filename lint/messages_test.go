@@ -38,6 +38,7 @@ var otherAdvice = map[string]string{
 	"the results could not be written":               "what the system says comes with the advice for that",
 	"there is no such key%s":                         "the message says which keys there are",
 	"too many files":                                 "not shown: such a directory is told by its date",
+	"the time of %v is over":                         "not shown as an error: it is the reason of a verdict",
 	"the time for shrinking is over":                 "not shown: what is known by then is",
 	"no tests to run":                                "no error: a line says so",
 	"a path on %v":                                   betweenProcesses,

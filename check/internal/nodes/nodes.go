@@ -381,7 +381,7 @@ func (x *explorer) interrupted() error {
 	err := x.ctx.Err()
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		x.unknown = "the time limit was reached"
+		x.unknown = context.Cause(x.ctx).Error() // the caller says which time it was
 		return errEnough
 	case err != nil && len(x.found) == 0:
 		x.unknown = "it was interrupted"

@@ -19,7 +19,7 @@ import (
 )
 
 // NotInTime is why a violation that was found was not run again.
-const NotInTime = "the time limit was reached before"
+const NotInTime = "the time was over before"
 
 // Steps are the events of all nodes, in an order that is possible. An advance of the clock is one
 // step. Of advances with nothing in between, only the last one is told.
