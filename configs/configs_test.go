@@ -527,10 +527,13 @@ var badFiles = []struct{ text, want string }{
 	{peer + "files:\n- {path: x, content: a, mode: 4755}",
 		`x.yaml:3: files[0].mode: "4755" is not allowed: give permissions in octal, from 0001 to 0777, ` +
 			`such as 0600`},
-	{"a: b: c", "x.yaml: this is not YAML: mapping values are not allowed in this context"},
-	{"a:\n\tb", "x.yaml: this is not YAML: line 2: found character that cannot start any token"},
+	{"a: b: c", "x.yaml: this is not YAML: mapping values are not allowed in this context; " +
+		"fix what is wrong there"},
+	{"a:\n\tb", "x.yaml: this is not YAML: line 2: found character that cannot start any token; " +
+		"use blanks, not tabs, at the beginning of a line"},
 	{"- a", "x.yaml: the file is not a mapping: it starts with keys such as peers: or bounds:"},
-	{"\"a\" \"b\"", "x.yaml: this is not YAML: did not find expected <document start>"},
+	{"\"a\" \"b\"", "x.yaml: this is not YAML: did not find expected <document start>; " +
+		"fix what is wrong there"},
 	{"args: []\n---\nargs: []", "x.yaml: there is more than one YAML document: keep one"},
 }
 

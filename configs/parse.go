@@ -153,7 +153,11 @@ func rootOf(data []byte) (root *yaml.Node, problem string) {
 	case err == nil:
 		return nil, "there is more than one YAML document: keep one"
 	case !errors.Is(err, io.EOF):
-		return nil, "this is not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
+		problem = "this is not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
+		if bytes.Contains(data, []byte("\n\t")) {
+			return nil, problem + "; use blanks, not tabs, at the beginning of a line"
+		}
+		return nil, problem + "; fix what is wrong there"
 	}
 	root = doc.Content[0]
 	// A file of comments alone is null.

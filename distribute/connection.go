@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -67,22 +68,52 @@ func connect(o Options) (*connection, error) {
 	// Embedded comes with an address or without.
 	if o.Server != nil {
 		c.own, c.url = o.Server.own, o.Server.url
-	} else if where, embedded := strings.CutPrefix(o.URL, Embedded); embedded {
+	} else if isEmbedded(o.URL) {
+		_, where, _ := strings.Cut(o.URL, "=")
 		limit := o.Limit
 		if limit == 0 {
 			limit = 2*maxQueue + maxObjects + maxState + unbound
 		}
 		var err error
-		if c.own, err = startServer(strings.TrimPrefix(where, "="), o.Dir, limit, o.Login); err != nil {
+		if c.own, err = startServer(where, o.Dir, limit, o.Login); err != nil {
 			return nil, fmt.Errorf("starting a NATS server: %w", err)
 		}
 		c.url = c.own.url
+	} else if err := refusal(o.URL); err != nil {
+		return nil, err
 	}
 	if err := c.dial(); err != nil {
 		c.close()
 		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(c.url), err)
 	}
 	return c, nil
+}
+
+// isEmbedded reports whether a URL stands for a server in this process.
+func isEmbedded(url string) bool {
+	name, _, _ := strings.Cut(url, "=")
+	return name == Embedded
+}
+
+// schemes are those that clients of NATS take.
+var schemes = []string{"nats", "tls", "ws", "wss"}
+
+// refusal says what is wrong with the URLs of a server or a cluster, which commas separate, before
+// anything waits for an answer there. A name alone is taken for a mistake, not for a host.
+func refusal(urls string) error {
+	for one := range strings.SplitSeq(urls, ",") {
+		one = strings.TrimSpace(one)
+		scheme, _, has := strings.Cut(one, "://")
+		switch {
+		case has && !slices.Contains(schemes, scheme):
+			return fmt.Errorf("%s is no NATS server: give a URL with nats:// or tls:// (or ws:// or wss://)",
+				withoutSecret(one))
+		case !has && !strings.Contains(one, ":"):
+			return fmt.Errorf("%s is no server: give nats://HOST:PORT, or embedded for a check that leads",
+				one)
+		}
+	}
+	return nil
 }
 
 // dial connects. A connection that breaks is made again, as often as it takes.
@@ -142,6 +173,7 @@ func isAway(err error) bool {
 func explained(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var network *net.OpError
+	var lookup *net.DNSError
 	// A server that wants a certificate says so after the handshake. Its alert may be read, or the
 	// connection may be found closed before that.
 	refused := errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)
@@ -149,6 +181,8 @@ func explained(err error) error {
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("nobody answers there: start nats-server --jetstream, or name another address "+
 			"(%w)", err)
+	case errors.As(err, &lookup):
+		return fmt.Errorf("there is no host %s: check the name (%w)", lookup.Name, err)
 	case errors.Is(err, nats.ErrAuthorization):
 		return fmt.Errorf("it does not let this tandem in: give user and password in the URL, or "+
 			"--nats-creds or --nats-nkey (%w)", err)

@@ -2,7 +2,6 @@ package distribute
 
 import (
 	"context"
-	"strings"
 )
 
 // Server is a NATS server in this process that stays for several runs, one after the other.
@@ -11,7 +10,7 @@ type Server struct{ *connection }
 // Serve starts a server as the URL of the options says; nil if that is one of another process. A
 // run uses it with Options.Server. The caller has to close it.
 func Serve(o Options) (*Server, error) {
-	if !strings.HasPrefix(o.URL, Embedded) {
+	if !isEmbedded(o.URL) {
 		return nil, nil
 	}
 	o.Say = nil // each run has a connection of its own, which tells

@@ -13,8 +13,9 @@ import (
 
 // StatusOf is what there is to know of a server. It makes nothing there.
 func StatusOf(ctx context.Context, o Options) (*Status, error) {
-	if strings.HasPrefix(o.URL, Embedded) {
-		return nil, errors.New("the status needs the URL that tandem check --distribute has shown")
+	if isEmbedded(o.URL) {
+		return nil, errors.New("the status is that of a server elsewhere: give the URL that tandem check " +
+			"--distribute has shown")
 	}
 	// Without the queues: to look is not to lead.
 	c, err := connect(o)

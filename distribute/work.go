@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,8 +49,9 @@ var errBye = errors.New("the server has ended with its check")
 // come again: another build, or no server.
 func Work(ctx context.Context, o Options, own Identity, start Start,
 	become Become) error {
-	if strings.HasPrefix(o.URL, Embedded) {
-		return errors.New("a worker needs the URL that tandem check --distribute has shown")
+	if isEmbedded(o.URL) {
+		return errors.New("a worker has no server of its own: give the URL that tandem check " +
+			"--distribute has shown")
 	}
 	c, err := connect(o)
 	if err != nil {

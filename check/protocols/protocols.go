@@ -151,15 +151,18 @@ func (o *Options) build(ctx context.Context, program string) (*members.Setup, er
 	if _, err := os.Stat(program); err != nil {
 		return nil, fmt.Errorf("%s has neither tests nor a program: name another package", o.Package)
 	}
-	// A test runs in the directory of its package, a program where it was started.
-	var err error
-	if s.Dir, err = os.Getwd(); err != nil || o.Tests == "" {
-		return s, err
-	}
-	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", o.Package).Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Name}} {{.Dir}}", o.Package).Output()
 	if err != nil {
 		return nil, fmt.Errorf("where %s is: %w", o.Package, err)
 	}
-	s.Dir = strings.TrimSpace(string(out))
-	return s, nil
+	name, dir, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	// The go command builds any package, and only a program can be run.
+	if o.Tests == "" && name != "main" {
+		return nil, fmt.Errorf("package %s is no program: give --run TEST", name)
+	}
+	// A test runs in the directory of its package, a program where it was started.
+	if s.Dir = dir; o.Tests == "" {
+		s.Dir, err = os.Getwd()
+	}
+	return s, err
 }

@@ -49,9 +49,10 @@ func clausesOfLine(line string) (list []string) {
 	rest := strings.Join(strings.Fields(line), " ")
 	for rest != "" {
 		end, next := len(rest), len(rest)
+		open := withoutParentheses(rest)
 		for _, mark := range []string{": ", "; ", ". "} {
 			// Three dots are a pattern of packages.
-			i := strings.Index(rest, mark)
+			i := strings.Index(open, mark)
 			if i >= 0 && i < end && !strings.HasSuffix(rest[:i], "..") {
 				end, next = i, i+len(mark)
 			}
@@ -68,6 +69,24 @@ func clausesOfLine(line string) (list []string) {
 		rest = rest[next:]
 	}
 	return list
+}
+
+// withoutParentheses is a line with letters in the place of what is in parentheses. Causes are put
+// there, and their colons end no clause of the message around them. What is never closed stays.
+func withoutParentheses(line string) string {
+	text, opened := []byte(line), []int(nil)
+	for i, b := range []byte(line) {
+		switch {
+		case b == '(':
+			opened = append(opened, i)
+		case b == ')' && len(opened) > 0:
+			for j := opened[len(opened)-1] + 1; j < i; j++ {
+				text[j] = 'x'
+			}
+			opened = opened[:len(opened)-1]
+		}
+	}
+	return string(text)
 }
 
 // isAdvice reports whether a clause is advice: it begins with a verb, or with a command in
@@ -94,6 +113,9 @@ func isAdvice(clause string) bool {
 // peers that do what nobody expects. The user cannot know more than the message says.
 const Inner = "check again with --verbose, which says what happened before; `tandem doctor` looks at the " +
 	"machine; if both are no help, report it as a fault of Tandem"
+
+// InnerOf is Inner for a command without --verbose, which only those that run checks have.
+const InnerOf = "look at the machine with `tandem doctor`; if that is no help, report it as a fault of Tandem"
 
 // Refused is the advice for programs that do what cannot be checked, such as starting a process.
 const Refused = "see docs/limits.md for what programs can do, or put that behind an interface"

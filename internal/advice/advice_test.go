@@ -32,8 +32,12 @@ func TestIn(t *testing.T) {
 		"--csv and --svg name the same file":           "",
 		"the check was interrupted":                    "",
 		"127.0.0.1:80 was dialled: connection refused": "",
-		"give": "give",
-		"":     "",
+		"nobody is there: start it, or name another (nats: no servers)": "start it, or name another " +
+			"(nats: no servers)",
+		"it ends (a: b (c: d)): give a name":     "give a name",
+		"smiles :( and: leave them out; or stop": "leave them out; or stop",
+		"give":                                   "give",
+		"":                                       "",
 	} {
 		if got := In(message); got != want {
 			t.Errorf("%q: %q, want %q", message, got, want)

@@ -54,5 +54,5 @@ func (c *compiled) addTo(err error) error {
 	if said == "" {
 		return err
 	}
-	return fmt.Errorf("%w; fix what is wrong there: %s", err, said)
+	return fmt.Errorf("%w; fix what is wrong there:\n%s", err, said)
 }

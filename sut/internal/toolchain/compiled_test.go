@@ -12,7 +12,7 @@ import (
 func TestCompiled(t *testing.T) {
 	packages := []listedPackage{{ImportPath: "errors"}, {ImportPath: "example.com/p"}, {ImportPath: "main"}}
 	const text = "errors\nexample.com/p\n# main\n./main.go:3:1: errors\nerrors of main\nno end"
-	const messages = "failed; fix what is wrong there: # main\n./main.go:3:1: errors\nerrors of main\nno end"
+	const messages = "failed; fix what is wrong there:\n# main\n./main.go:3:1: errors\nerrors of main\nno end"
 	for size := 1; size <= len(text); size++ {
 		var counts []string
 		c := newCompiled(packages, func(n, all int) { counts = append(counts, fmt.Sprint(n, " of ", all)) })
@@ -31,7 +31,7 @@ func TestCompiled(t *testing.T) {
 	}
 	all := newCompiled(packages, nil)
 	fmt.Fprint(all, "errors\n")
-	if got := all.addTo(errors.New("failed")).Error(); got != "failed; fix what is wrong there: errors" {
+	if got := all.addTo(errors.New("failed")).Error(); got != "failed; fix what is wrong there:\nerrors" {
 		t.Errorf("where nobody asks for progress: %q", got)
 	}
 	if failed := errors.New("failed"); newCompiled(packages, nil).addTo(failed) != failed {
