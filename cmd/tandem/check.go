@@ -134,7 +134,7 @@ func (f *oneCheck) run(c *cobra.Command, pkg string, args []string, saved *check
 	// code.
 	shown := f.show(c, result)
 	if err != nil {
-		status.Say("%s", advised(err))
+		status.Say("%s", advised(err, true))
 	}
 	return shown
 }

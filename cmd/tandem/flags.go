@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -190,7 +191,23 @@ func (f *checkFlags) loadWith(cache, dir string, given func(flag string) bool) (
 	if err != nil {
 		return config, err
 	}
-	return config, config.Validate()
+	return config, nameFlags(config.Validate(), given)
+}
+
+// nameFlags has problems of values that flags have given name the flag, and not the key of a file.
+func nameFlags(err error, given func(flag string) bool) error {
+	wrong := (*configs.Error)(nil)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	for i, p := range wrong.Problems {
+		// A bound is a flag without its prefix. Problems of elements of lists have other keys.
+		flag := strings.ReplaceAll(strings.TrimPrefix(p.Key, "bounds."), "_", "-")
+		if given(flag) {
+			wrong.Problems[i].Key = "--" + flag
+		}
+	}
+	return err
 }
 
 // apply puts the flags that are given in the place of what the file has. Only --preempt-in adds to

@@ -119,7 +119,7 @@ func TestWrongFlags(t *testing.T) {
 		"--races ./x":         "--races: ",
 		"--self-check 0":      "--self-check: ",
 		"--date tomorrow":     "--date: ",
-		"--executions 0":      "bounds.executions: 0 is not allowed",
+		"--executions 0":      "--executions: 0 is not allowed",
 		"--strategy often":    `strategy: there is no checkpoint strategy "often"`,
 		"--config nothing.ym": "nothing.ym: there is no such file",
 	} {

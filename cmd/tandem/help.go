@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tandem-mc/tandem/cmd/tandem/internal/distributed"
 	"github.com/tandem-mc/tandem/cmd/tandem/internal/man"
 )
 
@@ -96,6 +98,9 @@ func groupCommands(root *cobra.Command) {
 // that programs have arguments for say more: see unknownFlag.
 func adviseOnUsage(root *cobra.Command) {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if wrong := wrongValue(err); wrong != nil {
+			return wrong
+		}
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
 	var visit func(c *cobra.Command)
@@ -106,8 +111,7 @@ func adviseOnUsage(root *cobra.Command) {
 				if arguments(c, args) == nil {
 					return nil
 				}
-				return fmt.Errorf("%s does not take %d arguments: use %q, and see %s --help",
-					c.CommandPath(), len(args), c.UseLine(), c.CommandPath())
+				return wrongArguments(c, args)
 			}
 		}
 		for _, below := range c.Commands() {
@@ -115,6 +119,26 @@ func adviseOnUsage(root *cobra.Command) {
 		}
 	}
 	visit(root)
+}
+
+// wrongArguments is the error of arguments that are too few or too many, with how it is right.
+func wrongArguments(c *cobra.Command, args []string) error {
+	if text := c.Annotations[distributed.WithoutArguments]; text != "" && len(args) == 0 {
+		return errors.New(text)
+	}
+	// The form of a command has the names of its arguments. None of those that count has several.
+	_, names, _ := strings.Cut(c.Use, " ")
+	switch {
+	// What is missing is named, and not counted: users do not know how many there should be.
+	// What is too much is named, too, since a value of a flag may have become an argument.
+	case len(args) == 0:
+		return fmt.Errorf("%s needs an argument: give %s, and see %s --help", c.CommandPath(), names,
+			c.CommandPath())
+	case names == "":
+		return fmt.Errorf("%s takes no arguments: leave out %s", c.CommandPath(), strings.Join(args, " "))
+	}
+	return fmt.Errorf("%s takes one argument, %s: leave out %s", c.CommandPath(), names,
+		strings.Join(args[1:], " "))
 }
 
 // writeUsage writes how a command is called: its forms, examples, the commands below it, and its

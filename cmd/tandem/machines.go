@@ -198,10 +198,16 @@ func sourceRootOf(here string) string {
 }
 
 // advised is an error as it is printed, with advice: its own, or else a general one in another
-// line. So nobody is left with a message that says only what is wrong.
-func advised(err error) string {
+// line. So nobody is left with a message that says only what is wrong. Verbose says whether the
+// command has --verbose: no flag is named that it does not have.
+func advised(err error, verbose bool) string {
 	text := report.Printable(err.Error())
-	if general := advice.General(err); general != "" {
+	general := advice.General(err)
+	// Commands such as worker tell all that they know as it is.
+	if general == advice.Inner && !verbose {
+		general = advice.InnerOf
+	}
+	if general != "" {
 		text += "\n  to do: " + general
 	}
 	return text
@@ -209,13 +215,13 @@ func advised(err error) string {
 
 // printError prints the error that a command ends with. It may have what programs have printed, so
 // GitHub is not to take it for commands.
-func printError(w io.Writer, err error) {
+func printError(w io.Writer, err error, verbose bool) {
 	begin, end := "", ""
 	if onGitHub() {
 		begin, end = github.Mute(rand.Text())
 	}
 	// It is written at once, so that no line of another process gets in between.
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "%standem: %s\n%s", begin, advised(err), end)
+	fmt.Fprintf(&text, "%standem: %s\n%s", begin, advised(err, verbose), end)
 	w.Write(text.Bytes())
 }

@@ -77,15 +77,26 @@ func TestFormatsFail(t *testing.T) {
 func TestPrintError(t *testing.T) {
 	err := errors.New("leave that out:\n::error::x\x1b")
 	var out bytes.Buffer
-	if printError(&out, err); out.String() != "tandem: leave that out:\n::error::x\\x1b\n" {
+	if printError(&out, err, true); out.String() != "tandem: leave that out:\n::error::x\\x1b\n" {
 		t.Errorf("%q", &out)
 	}
 	t.Setenv("GITHUB_ACTIONS", "true")
 	out.Reset()
-	printError(&out, err)
+	printError(&out, err, true)
 	lines := strings.Split(out.String(), "\n")
 	token, ok := strings.CutPrefix(lines[0], "::stop-commands::")
 	if !ok || len(token) < 20 || lines[len(lines)-2] != "::"+token+"::" {
 		t.Errorf("%q", lines)
+	}
+}
+
+// TestAdviceNamesFlags: --verbose is named only by commands that have it.
+func TestAdviceNamesFlags(t *testing.T) {
+	failed := errors.New("the proxy died")
+	for _, verbose := range []bool{false, true} {
+		text := advised(failed, verbose)
+		if strings.Contains(text, "--verbose") != verbose || !strings.Contains(text, "to do: ") {
+			t.Errorf("verbose %t: %s", verbose, text)
+		}
 	}
 }

@@ -134,10 +134,13 @@ Exit codes: 0 holds, 1 violated, 2 unknown, 3 error.`,
 // files of the peers.
 func run(ctx context.Context, args []string) int {
 	args, err := likeGoTest(args)
+	verbose := true // what goes wrong before there is a command names the flag, as most have it
 	if err == nil {
 		root := rootCommand()
 		root.SetArgs(args)
-		err = root.ExecuteContext(ctx)
+		var c *cobra.Command
+		c, err = root.ExecuteContextC(ctx)
+		verbose = c.Flags().Lookup("verbose") != nil
 		// Cobra's own message has several lines, and no advice.
 		if err != nil && strings.HasPrefix(err.Error(), "unknown command") {
 			near := strings.Join(append(root.SuggestionsFor(args[0]), ""), ", ")
@@ -154,7 +157,7 @@ func run(ctx context.Context, args []string) int {
 	if ctx.Err() != nil { // what was started for it, such as the compiler, was ended with it
 		err = fmt.Errorf("interrupted: %w; run it again for a result", err)
 	}
-	printError(os.Stderr, err)
+	printError(os.Stderr, err, verbose)
 	// An error of any kind: what was wrong is on standard error.
 	return exitError
 }

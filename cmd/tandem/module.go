@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -39,10 +40,44 @@ func packageOf(c *cobra.Command, args []string) (pkg string, rest []string, err 
 	return pkg, args[1:], err
 }
 
+// wrongValue is the error of a flag whose value is missing or cannot be read, with what can be; nil
+// for other errors. Such a flag is one of the command, so it is not meant for the program.
+func wrongValue(err error) error {
+	// Nothing else tells the flag than these types.
+	var invalid *pflag.InvalidValueError
+	var missing *pflag.ValueRequiredError
+	var flag *pflag.Flag
+	switch {
+	case errors.As(err, &invalid):
+		flag = invalid.GetFlag()
+	case errors.As(err, &missing):
+		flag = missing.GetFlag()
+	}
+	if flag == nil {
+		return nil
+	}
+	// By the names that pflag has for types. Others say themselves what they take.
+	write := map[string]string{
+		"duration": "a duration such as 5s", "int": "a whole number such as 5",
+		"uint64": "a whole number from 0 on", "bool": "true or false",
+	}[flag.Value.Type()]
+	switch {
+	// The text of strconv is left out: it says which function failed.
+	case missing != nil:
+		return fmt.Errorf("%w; write %s", err, cmp.Or(write, "one"))
+	case write != "":
+		return fmt.Errorf("--%s %s: write %s", flag.Name, invalid.GetValue(), write)
+	}
+	return fmt.Errorf("--%s %s: %w", flag.Name, invalid.GetValue(), errors.Unwrap(invalid))
+}
+
 // unknownFlag is the error of a flag that a command does not have, or whose value is wrong. It may
 // be one of the program: go run takes those without two dashes, and users are used to it. Nobody
 // can tell which, so the error names both ways on.
 func unknownFlag(c *cobra.Command, err error) error {
+	if wrong := wrongValue(err); wrong != nil {
+		return wrong
+	}
 	return fmt.Errorf("%w; give flags of the program after --, and see %s --help for the others", err,
 		c.CommandPath())
 }

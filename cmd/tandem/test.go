@@ -163,7 +163,7 @@ func (f *testFlags) runPackages(c *cobra.Command, packages []check.Package, args
 			return results, true, err
 		case err != nil:
 			result.Error = err.Error()
-			fmt.Fprintf(c.ErrOrStderr(), "tandem: %s: %s\n", p.ImportPath, advised(err))
+			fmt.Fprintf(c.ErrOrStderr(), "tandem: %s: %s\n", p.ImportPath, advised(err, true))
 		}
 		tested, results.Packages = true, append(results.Packages, result)
 		if ended {

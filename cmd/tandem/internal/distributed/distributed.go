@@ -10,6 +10,9 @@ import (
 	"github.com/tandem-mc/tandem/check"
 )
 
+// WithoutArguments is the annotation of a command that says what it says if it has no arguments.
+const WithoutArguments = "without arguments"
+
 // Worker is tandem worker. It ends when it is interrupted: it waits for the next check.
 func Worker() *cobra.Command {
 	d := check.Distribution{}
@@ -22,6 +25,9 @@ tandem that leads, and the directory in which the check runs has to be there. It
 any moment: somebody else then explores its part.`,
 		Example: "  tandem worker nats://10.0.0.5:4222",
 		Args:    cobra.ExactArgs(1),
+		// Whoever has no URL has not led a check yet.
+		Annotations: map[string]string{
+			WithoutArguments: "name the server, as in tandem worker URL; the check that leads prints it"},
 		RunE: func(c *cobra.Command, args []string) error {
 			// One argument, since a worker is at one server, or one cluster.
 			d.Server = args[0]

@@ -31,6 +31,8 @@ func Status() *cobra.Command {
 as a table, or as a page for a browser, which loads itself anew.`,
 		Example: "  tandem status nats://10.0.0.5:4222\n" +
 			"  tandem status nats://10.0.0.5:4222 --html status.html --follow",
+		Annotations: map[string]string{
+			WithoutArguments: "name the server, as in tandem status URL; the check that leads prints it"},
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Server = args[0]
