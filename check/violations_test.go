@@ -174,7 +174,7 @@ func TestShrinkingFails(t *testing.T) {
 		t.Fatalf("%d violations", len(r.found.list))
 	}
 	found := slices.Clone(r.found.list[0].Prefix)
-	r.executor.Interrupt()
+	r.executor.Worker().Interrupt() // at once: that of an executor takes a goroutine
 	result, err := r.result()
 	if err != nil {
 		t.Fatal(err)
