@@ -21,34 +21,35 @@ func (c *connection) provide(ctx context.Context) error {
 	var objects, saved jetstream.ObjectStore
 	err := agreed(ctx, func(ctx context.Context) (err error) {
 		// A full queue refuses what is new: who gives out parts is to know.
+		streams := []jetstream.StreamConfig{sharesConfig(replicas)}
 		for _, q := range [][2]string{{partsStream, "tandem.parts.>"},
 			{resultsStream, "tandem.results.>"}} {
-			if err == nil {
-				_, err = c.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-					Name: q[0], Subjects: []string{q[1]}, Retention: jetstream.WorkQueuePolicy,
-					Replicas: replicas, MaxBytes: maxQueue, MaxMsgs: maxPending,
-					Discard: jetstream.DiscardNew,
-				})
+			streams = append(streams, jetstream.StreamConfig{
+				Name: q[0], Subjects: []string{q[1]}, Retention: jetstream.WorkQueuePolicy,
+				Replicas: replicas, MaxBytes: maxQueue, MaxMsgs: maxPending,
+				Discard: jetstream.DiscardNew,
+			})
+		}
+		for _, s := range streams {
+			if _, err := made(ctx, c.js.CreateOrUpdateStream, s); err != nil {
+				return err
 			}
 		}
-		if err == nil {
-			_, err = c.js.CreateOrUpdateStream(ctx, sharesConfig(replicas))
+		state, err = made(ctx, c.js.CreateOrUpdateKeyValue, jetstream.KeyValueConfig{
+			Bucket: stateBucket, TTL: lifetime, MaxBytes: maxState, Replicas: replicas,
+		})
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			state, err = c.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-				Bucket: stateBucket, TTL: lifetime, MaxBytes: maxState, Replicas: replicas,
-			})
+		objects, err = made(ctx, c.js.CreateOrUpdateObjectStore, jetstream.ObjectStoreConfig{
+			Bucket: objectBucket, MaxBytes: maxObjects, Replicas: replicas,
+		})
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			objects, err = c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-				Bucket: objectBucket, MaxBytes: maxObjects, Replicas: replicas,
-			})
-		}
-		if err == nil {
-			saved, err = c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-				Bucket: savedBucket, Replicas: replicas,
-			})
-		}
+		saved, err = made(ctx, c.js.CreateOrUpdateObjectStore, jetstream.ObjectStoreConfig{
+			Bucket: savedBucket, Replicas: replicas,
+		})
 		return err
 	})
 	if err != nil {
@@ -60,6 +61,22 @@ func (c *connection) provide(ctx context.Context) error {
 		c.state, c.objects, c.saved = state, objects, saved
 	}
 	return nil
+}
+
+// madeTries is how often something is made that has no room, at most.
+const madeTries = 4
+
+// made makes something at the server. A server counts the room twice while two clients make the
+// same thing: for one of them there may be none then. So that is tried again, a few times.
+func made[C, T any](ctx context.Context, do func(context.Context, C) (T, error), config C) (T, error) {
+	for tries := 1; ; tries++ {
+		t, err := do(ctx, config)
+		var known *jetstream.APIError
+		if !errors.As(err, &known) || known.ErrorCode != noRoom || tries == madeTries {
+			return t, err
+		}
+		pause(ctx, beat/2)
+	}
 }
 
 // agreed does something again until the servers of a cluster agree on who of them leads. Those that
@@ -92,6 +109,9 @@ const (
 	notAvailable jetstream.ErrorCode = 10008 // nobody leads
 	notLeading   jetstream.ErrorCode = 10009 // who was asked does not lead now
 )
+
+// noRoom is the code of an error of a server that has promised all of its disk already.
+const noRoom jetstream.ErrorCode = 10047
 
 // isUnsettled reports whether an error is one of a cluster that may go by itself.
 func isUnsettled(err error) bool {

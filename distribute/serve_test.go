@@ -1,6 +1,9 @@
 package distribute
 
-import "testing"
+import (
+	"sync"
+	"testing"
+)
 
 // TestServe: a server in this process stays for several runs, with its workers, and ends with them.
 func TestServe(t *testing.T) {
@@ -26,5 +29,32 @@ func TestServe(t *testing.T) {
 	c.busy.Wait() // nobody tells the workers to end but the server
 	if !c.said.has(errBye.Error()) {
 		t.Error("no worker has said that the server has ended")
+	}
+}
+
+// TestProvideTogether: workers that come to an empty server at the same time all find room there.
+// The server counts what two of them make at once twice for a moment.
+func TestProvideTogether(t *testing.T) {
+	t.Parallel()
+	for range 2 {
+		s, err := Serve(Options{URL: Embedded, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for range 6 {
+			c, err := connect(Options{URL: s.url})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.close()
+			all.Go(func() {
+				if err := c.provide(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		s.Close()
 	}
 }
