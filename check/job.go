@@ -104,7 +104,7 @@ func (j *Job) Run(ctx context.Context, listener Listener) (*Result, error) {
 	result.Summary, result.ImportPath = Summary(o, result), program.ImportPath
 	// The command that goes on is shown with raised bounds, if one of them has ended the check.
 	if result.Saved != "" {
-		again := resumeCommand(result.Saved)
+		again := resumeCommand(result.Saved, j.request.Distribution)
 		result.Summary.ResumeCommand = again + raised(j.request.Config.Bounds, result)
 		if err != nil {
 			err = fmt.Errorf("%w\nwhat was saved before stays: %s", err, again)

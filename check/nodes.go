@@ -93,7 +93,8 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 		return err
 	})
 	if saver != nil && saver.Run.State() != nil && err != nil {
-		err = fmt.Errorf("%w\nwhat was saved before stays: %s", err, resumeCommand(saver.Run.Path()))
+		err = fmt.Errorf("%w\nwhat was saved before stays: %s", err,
+			resumeCommand(saver.Run.Path(), r.Distribution))
 	}
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 	result := &NodesResult{Run: nodesRun(config, found)}
 	result.Run.Package, result.Run.Counts.Elapsed = dir, time.Since(began)
 	peers.tell(&result.Run)
-	goOn(saver, &config, c, found, &result.Run)
+	goOn(saver, &config, r, found, &result.Run)
 	for _, v := range found.Violations {
 		result.add(v)
 	}
@@ -109,19 +110,20 @@ func Nodes(ctx context.Context, r Request, dir string, listener Listener) (*Node
 }
 
 // goOn says in a report how a check goes on that has not come to its end. What is saved of one that
-// has is removed.
-func goOn(saver *saved.Periodic, config *nodes.Config, c configs.Config, found *nodes.Result,
+// has is removed, and of one without an execution.
+func goOn(saver *saved.Periodic, config *nodes.Config, r Request, found *nodes.Result,
 	run *report.Run) {
+	c := &r.Config
 	switch {
 	case saver == nil:
-	case found.Verdict != model.Unknown:
+	case found.Verdict != model.Unknown || found.Runs == 0:
 		saver.End()
 	case saver.Run.State() != nil:
 		runs := found.Runs
 		if strings.Contains(found.Reason, config.OverLimit()) {
 			runs = c.Bounds.Executions // a walk that has no room for all of its nodes is not begun
 		}
-		run.ResumeCommand = resumeCommand(saver.Run.Path()) +
+		run.ResumeCommand = resumeCommand(saver.Run.Path(), r.Distribution) +
 			raisedBy(c.Bounds, runs, run.Counts.Elapsed) + room.Raised(found.Reason, c.SearchMib)
 	}
 }

@@ -142,9 +142,9 @@ func (r *run) runAgain(saved *saved.Violation) (*execution.Kept, error) {
 	return kept, nil
 }
 
-// stopSaving ends the saving. What is needed to go on stays where there is something to go on with.
-// A check with a final verdict has its run removed. An error of the removal is told, and does not
-// change the result.
+// stopSaving ends the saving. What is needed to go on stays where there is something to go on with:
+// at least one execution. A check with a final verdict has its run removed. An error of the removal
+// is told, and does not change the result.
 func (r *run) stopSaving(result *Result, err error) *Result {
 	s := r.saver
 	if s == nil {
@@ -153,12 +153,13 @@ func (r *run) stopSaving(result *Result, err error) *Result {
 	if result == nil {
 		result = &Result{}
 	}
+	last := s.Run.State()
 	switch {
-	case err != nil:
-		if s.Run.State() != nil { // what was saved last stays
-			result.Saved = s.Run.Path()
-		}
-	case (result.Verdict.Kind == explore.Unknown || r.ctx.Err() != nil) &&
+	case err != nil && last == nil:
+	case err != nil && last.Executions > 0: // what was saved last stays
+		result.Saved = s.Run.Path()
+	case err == nil && (result.Verdict.Kind == explore.Unknown || r.ctx.Err() != nil) &&
+		r.options.Search.Verdict().Executions > 0 &&
 		s.save(r.options.Search, r.state(r.done.Tally.Counts)):
 		result.Saved = s.Run.Path()
 	default:

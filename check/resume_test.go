@@ -92,7 +92,7 @@ func inSessions(t *testing.T, o Options, newSearch func() *explore.Search, times
 			t.Logf("%d interruptions", interrupted)
 			return result
 		}
-		resume = true
+		resume = result.Saved != "" // nothing is kept of a check without an execution
 		interrupted++
 	}
 }
@@ -259,6 +259,25 @@ func TestCannotSave(t *testing.T) {
 	if result.Verdict.Kind != explore.Holds || len(said) != 1 ||
 		!strings.HasPrefix(said[0], "saving the check in /proc/run: ") {
 		t.Errorf("%+v, %q", result.Verdict, said)
+	}
+}
+
+// TestNothingToResume: of a check that ended before its first execution nothing is kept, and no
+// command is offered that would go on with it.
+func TestNothingToResume(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	o := turnsOptions(t, "3", "2")
+	o.Search, o.Saving = dporSearch(), savingIn(t, dir, false)
+	defer o.Saving.Run.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	result, err := Run(ctx, o)
+	if err != nil || result.Verdict.Kind != explore.Unknown || result.Verdict.Executions != 0 ||
+		result.Saved != "" {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory of the run: %v", err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tandem-mc/tandem/check/internal/fingerprint"
 	"github.com/tandem-mc/tandem/check/internal/saved"
+	"github.com/tandem-mc/tandem/internal/textutil"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -208,12 +209,12 @@ func (r Request) place() (*saved.Run, error) {
 	return runs.New(filepath.Base(name))
 }
 
-// resumeCommand is the command that goes on with the run in a directory. The name is enough for
-// runs in the user's directory.
-func resumeCommand(dir string) string {
+// resumeCommand is the command that goes on with the run in a directory, with the help of the same
+// workers. The name is enough for runs in the user's directory.
+func resumeCommand(dir string, d Distribution) string {
 	name := dir
 	if runs, err := userRuns(); err == nil && filepath.Dir(dir) == string(runs) {
 		name = filepath.Base(dir)
 	}
-	return "tandem check --resume " + name
+	return "tandem check --resume " + textutil.QuoteArg(name) + d.Flags()
 }

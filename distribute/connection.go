@@ -84,7 +84,7 @@ func connect(o Options) (*connection, error) {
 	}
 	if err := c.dial(); err != nil {
 		c.close()
-		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(c.url), err)
+		return nil, fmt.Errorf("NATS server %s: %w", WithoutSecret(c.url), err)
 	}
 	return c, nil
 }
@@ -107,7 +107,7 @@ func refusal(urls string) error {
 		switch {
 		case has && !slices.Contains(schemes, scheme):
 			return fmt.Errorf("%s is no NATS server: give a URL with nats:// or tls:// (or ws:// or wss://)",
-				withoutSecret(one))
+				WithoutSecret(one))
 		case !has && !strings.Contains(one, ":"):
 			return fmt.Errorf("%s is no server: give nats://HOST:PORT, or embedded for a check that leads",
 				one)
@@ -342,21 +342,4 @@ func (c *connection) forget(ctx context.Context, message []byte) {
 		defer cancel()
 		_ = c.objects.Delete(ctx, string(message[1:]))
 	}
-}
-
-// withoutSecret is a URL, or several, as it may be shown.
-func withoutSecret(urls string) string {
-	// The last @ is the one before the host: a password may have some of its own.
-	list := strings.Split(urls, ",")
-	for i, url := range list {
-		scheme, rest, ok := strings.Cut(url, "://")
-		if !ok {
-			continue
-		}
-		if at := strings.LastIndex(rest, "@"); at >= 0 {
-			rest = rest[at+1:]
-		}
-		list[i] = scheme + "://" + rest
-	}
-	return strings.Join(list, ",")
 }

@@ -54,6 +54,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/tandem-mc/tandem/distribute/internal/ledger"
@@ -200,3 +201,20 @@ const (
 	pingInterval = 5 * time.Second
 	awayMost     = 2 * time.Minute // after which a server that ends with its run does not come back
 )
+
+// WithoutSecret is a URL, or several, as it may be shown: without user names and passwords.
+func WithoutSecret(urls string) string {
+	// The last @ is the one before the host: a password may have some of its own.
+	list := strings.Split(urls, ",")
+	for i, url := range list {
+		scheme, rest, ok := strings.Cut(url, "://")
+		if !ok {
+			continue
+		}
+		if at := strings.LastIndex(rest, "@"); at >= 0 {
+			rest = rest[at+1:]
+		}
+		list[i] = scheme + "://" + rest
+	}
+	return strings.Join(list, ",")
+}

@@ -66,7 +66,7 @@ func Lead(ctx context.Context, o Options, run Run, program string) (*Leader, err
 		l.end()
 		l.busy.Wait()
 		l.close()
-		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(c.url), err)
+		return nil, fmt.Errorf("NATS server %s: %w", WithoutSecret(c.url), err)
 	}
 	l.busy.Go(l.tellAlways)
 	return l, nil

@@ -60,7 +60,7 @@ func LeadShares(ctx context.Context, o Options, run Run, program string, become 
 	}
 	if err := isNewEnough(l.nats.ConnectedServerVersion()); err != nil {
 		l.Close()
-		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(l.url), err)
+		return nil, fmt.Errorf("NATS server %s: %w", WithoutSecret(l.url), err)
 	}
 	s := &Shares{Leader: l, gone: gone, since: time.Now(), members: map[uint64]*placed{},
 		alone: alonePatience, purged: map[int]uint64{}}
@@ -72,7 +72,7 @@ func LeadShares(ctx context.Context, o Options, run Run, program string, become 
 	})
 	if err := errors.Join(l.persist(s.begin), s.listen()); err != nil {
 		l.Close()
-		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(l.url), err)
+		return nil, fmt.Errorf("NATS server %s: %w", WithoutSecret(l.url), err)
 	}
 	return s, nil
 }

@@ -29,7 +29,7 @@ func StatusOf(ctx context.Context, o Options) (*Status, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("NATS server %s: %w", withoutSecret(c.url), err)
+		return nil, fmt.Errorf("NATS server %s: %w", WithoutSecret(c.url), err)
 	}
 	return s, nil
 }

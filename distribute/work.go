@@ -59,7 +59,7 @@ func Work(ctx context.Context, o Options, own Identity, start Start,
 	}
 	defer c.close()
 	if err := c.provide(ctx); err != nil {
-		return fmt.Errorf("NATS server %s: %w", withoutSecret(c.url), err)
+		return fmt.Errorf("NATS server %s: %w", WithoutSecret(c.url), err)
 	}
 	host, _ := os.Hostname()
 	w := &worker{connection: c, start: start, become: become, own: own,
@@ -84,7 +84,7 @@ func Work(ctx context.Context, o Options, own Identity, start Start,
 		}
 	}
 	busy.Go(func() { w.tellAlways(ctx) })
-	w.say("waiting for a check at %s", withoutSecret(c.url))
+	w.say("waiting for a check at %s", WithoutSecret(c.url))
 	err = w.wait(ctx)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errBye):
@@ -105,7 +105,7 @@ func (w *worker) miss(now time.Time) {
 	since := w.away.Load()
 	if gone := now.Sub(time.Unix(0, since)); w.embedded.Load() && since > 0 && gone >= awayMost {
 		w.end(fmt.Errorf("the NATS server %s has been gone for %v, and its check with it: %w",
-			withoutSecret(w.url), gone.Round(time.Second), errAway))
+			WithoutSecret(w.url), gone.Round(time.Second), errAway))
 	}
 }
 
@@ -134,7 +134,7 @@ func (w *worker) wait(ctx context.Context) error {
 		select {
 		case <-w.closed:
 			return fmt.Errorf("the NATS server %s does not let this worker in any more: start it with the "+
-				"URL that tandem check shows now", withoutSecret(w.url))
+				"URL that tandem check shows now", WithoutSecret(w.url))
 		case <-ctx.Done():
 			return nil
 		case <-w.news:

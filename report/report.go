@@ -443,7 +443,7 @@ func (s Shrinking) String() string {
 func (r Run) Program() string {
 	program := r.Package
 	for _, arg := range r.Args {
-		program += " " + words.QuoteArg(arg)
+		program += " " + textutil.QuoteArg(arg)
 	}
 	return program
 }

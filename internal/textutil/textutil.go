@@ -1,5 +1,5 @@
-// Package textutil writes numbers for people, in reports and in the messages of all rooms but the
-// pure ones.
+// Package textutil writes numbers and commands for people, in reports and in the messages of all
+// rooms but the pure ones.
 package textutil
 
 import (
@@ -76,4 +76,13 @@ func PackageOf(linked string) string {
 		path = path[:slash+dot]
 	}
 	return FunctionName(path)
+}
+
+// QuoteArg quotes an argument that a POSIX shell would take apart or expand. Single quotes hold
+// everything but themselves.
+func QuoteArg(arg string) string {
+	if arg == "" || strings.ContainsAny(arg, " \t\n\"'\\$`*?[]{}()<>|&;!#~") {
+		return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	}
+	return arg
 }

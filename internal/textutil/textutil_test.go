@@ -1,6 +1,9 @@
 package textutil
 
 import (
+	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -52,5 +55,22 @@ func TestPackageOf(t *testing.T) {
 		if got := PackageOf(function); got != want {
 			t.Errorf("PackageOf(%s) = %s, want %s", function, got, want)
 		}
+	}
+}
+
+// TestQuoteArg: a shell takes each argument for one word, and the right one.
+func TestQuoteArg(t *testing.T) {
+	args := []string{"", "a", "a b", "it's", `"`, "$HOME", "`id`", "*", "a;b", "\n", "#x", "~", `\`, "!x",
+		"-n", "'''"}
+	command := "printf '%s\\0'"
+	for _, arg := range args {
+		command += " " + QuoteArg(arg)
+	}
+	out, err := exec.Command("sh", "-c", command).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", command, err)
+	}
+	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, args) {
+		t.Errorf("the shell has %q, want %q", got, args)
 	}
 }

@@ -83,7 +83,7 @@ func messageOf(v report.Violation) string {
 		lines = append(lines, words.OneLine(place))
 	}
 	if v.File != "" {
-		lines = append(lines, "tandem replay "+words.QuoteArg(v.File))
+		lines = append(lines, "tandem replay "+textutil.QuoteArg(v.File))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -152,7 +152,7 @@ func messageOf(v report.Violation) string {
 		text += c.Size().String() + ".\n"
 	}
 	if v.File != "" {
-		text += "Run again: tandem replay " + words.Printable(words.QuoteArg(v.File)) + "\n"
+		text += "Run again: tandem replay " + words.Printable(textutil.QuoteArg(v.File)) + "\n"
 	}
 	return escape(words.Fit(strings.TrimSpace(text), maxGlance))
 }

@@ -102,7 +102,7 @@ func printNodesViolation(p *printer.Printer, run report.Run, v report.Violation)
 	}
 	p.Heading("Replay")
 	if v.File != "" {
-		p.Print("  tandem replay " + words.Printable(words.QuoteArg(v.File)))
+		p.Print("  tandem replay " + words.Printable(textutil.QuoteArg(v.File)))
 	} else {
 		p.Print("  there is no file to replay: " + words.Printable(v.Unkept))
 	}

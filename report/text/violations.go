@@ -66,7 +66,7 @@ func printViolation(p *printer.Printer, number int, v report.Violation) {
 	}
 	p.Printf("      %s", v.Size)
 	if v.File != "" {
-		p.Print("      tandem replay " + words.Printable(words.QuoteArg(v.File)))
+		p.Print("      tandem replay " + words.Printable(textutil.QuoteArg(v.File)))
 	}
 }
 

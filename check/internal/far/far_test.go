@@ -112,3 +112,19 @@ func TestExplored(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestFlags: the command that goes on has the server and the files of the login, and no password.
+func TestFlags(t *testing.T) {
+	for want, o := range map[string]Options{
+		"":                                    {Login: distribute.Login{CA: "unused"}},
+		" --distribute embedded":              {Server: distribute.Embedded},
+		" --distribute nats://h:1,nats://i:1": {Server: "nats://u:secret@h:1,nats://i:1"},
+		" --distribute tls://h:1 --nats-creds 'my file' --nats-nkey n --nats-ca a --nats-cert c" +
+			" --nats-key k": {Server: "tls://h:1",
+			Login: distribute.Login{Credentials: "my file", NKey: "n", CA: "a", Certificate: "c", Key: "k"}},
+	} {
+		if got := o.Flags(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

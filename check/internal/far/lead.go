@@ -74,6 +74,23 @@ func (o *Options) Shared() int64 {
 	return cmp.Or(o.Answers, driver.MaxShared)
 }
 
+// Flags are the flags with which the same workers help again, each after a blank. A password in the
+// URL of the server is left out. Empty: there are no workers.
+func (o *Options) Flags() string {
+	if o.Server == "" {
+		return ""
+	}
+	flags := " --distribute " + textutil.QuoteArg(distribute.WithoutSecret(o.Server))
+	l := o.Login
+	for _, f := range [...][2]string{{"creds", l.Credentials}, {"nkey", l.NKey}, {"ca", l.CA},
+		{"cert", l.Certificate}, {"key", l.Key}} {
+		if f[1] != "" {
+			flags += " --nats-" + f[0] + " " + textutil.QuoteArg(f[1])
+		}
+	}
+	return flags
+}
+
 // Identity is what leaders and workers have to have in common.
 func Identity() (distribute.Identity, error) {
 	// The hash says it all. The rest is for the message when it differs.

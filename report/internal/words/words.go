@@ -87,15 +87,6 @@ func Printable(text string) string {
 // isUnprintable reports whether a terminal may act on a character, or show nothing for it.
 func isUnprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// QuoteArg quotes an argument that a POSIX shell would take apart or expand. Single quotes hold
-// everything but themselves.
-func QuoteArg(arg string) string {
-	if arg == "" || strings.ContainsAny(arg, " \t\n\"'\\$`*?[]{}()<>|&;!#~") {
-		return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-	}
-	return arg
-}
-
 // Function is a function's name as the source has it.
 func Function(function string) string { return Printable(textutil.FunctionName(function)) }
 

@@ -1,8 +1,6 @@
 package words
 
 import (
-	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -113,21 +111,4 @@ func TestWrap(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestQuoteArg: a shell takes each argument for one word, and the right one.
-func TestQuoteArg(t *testing.T) {
-	args := []string{"", "a", "a b", "it's", `"`, "$HOME", "`id`", "*", "a;b", "\n", "#x", "~", `\`, "!x",
-		"-n", "'''"}
-	command := "printf '%s\\0'"
-	for _, arg := range args {
-		command += " " + QuoteArg(arg)
-	}
-	out, err := exec.Command("sh", "-c", command).Output()
-	if err != nil {
-		t.Fatalf("%s: %v", command, err)
-	}
-	if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); !slices.Equal(got, args) {
-		t.Errorf("the shell has %q, want %q", got, args)
-	}
 }
