@@ -119,6 +119,15 @@ type Progress struct {
 	Parts      ledger.Counts `json:"parts"`
 	Executions int           `json:"executions"` // that are reported to the search
 	Elapsed    time.Duration `json:"elapsed"`
+	// States is how far a search over states is; nil: it is another search, or nothing was told.
+	States *States `json:"states,omitempty"`
+}
+
+// States is how far a search over states is.
+type States struct {
+	Count       int   `json:"count"`
+	Transitions int64 `json:"transitions"`
+	Depth       int   `json:"depth"` // transitions to the last states
 }
 
 // Worker is what a worker tells of itself.

@@ -37,7 +37,8 @@ type Leader struct {
 	shares     map[string][]uint64  // the members of each
 	refused    map[string]bool      // workers that have said why they cannot work
 	executions int
-	problem    string // why parts cannot be given out, as it was told last; empty: they can
+	states     *States // nil: nothing was told
+	problem    string  // why parts cannot be given out, as it was told last; empty: they can
 }
 
 // givenPart is a part whose result is waited for.
@@ -296,11 +297,18 @@ func (l *Leader) Note(executions int) {
 	l.executions = executions
 }
 
+// Tell notes how far a search over states is, for those who ask for the status.
+func (l *Leader) Tell(s States) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.states = &s
+}
+
 // Progress is how far the run is.
 func (l *Leader) Progress() Progress {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Progress{l.run, l.books.Counts(), l.executions, time.Since(l.began)}
+	return Progress{l.run, l.books.Counts(), l.executions, time.Since(l.began), l.states}
 }
 
 // tell says that the run goes on, and how far it is.

@@ -49,6 +49,7 @@ type post struct {
 	damages int // so many objects are damaged still
 	fronts  int // so many processes that lead are lost still
 	fetched int // so many processes have begun with a checkpoint
+	told    []session.Progress
 }
 
 // posted is a message with its receiver.
@@ -257,6 +258,14 @@ func (b *box) Forget() error {
 	return nil
 }
 
+// Tell notes how far the search is. It only grows, also where another front goes on.
+func (b *box) Tell(p session.Progress) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.told = append(b.told, p)
+	return b.live()
+}
+
 // nobody is the receiver of what is forgotten.
 const nobody = 1 << 20
 
@@ -320,6 +329,13 @@ func checkAs(m, lead *Model, o Options, parts int, function string, c chance) (*
 	for _, other := range p.results {
 		if err == nil && other.String() != r.String() {
 			return nil, nil, fmt.Errorf("a part returns %v, and the front %v", other, r)
+		}
+	}
+	// Whoever asks how far it is has been told the last count, too.
+	if err == nil && r.Violation == nil && len(p.told) > 0 {
+		last := session.Progress{States: r.States, Transitions: r.Transitions, Depth: r.Depth}
+		if told := p.told[len(p.told)-1]; told != last {
+			return nil, nil, fmt.Errorf("%+v was told at last, and the result is %+v", told, last)
 		}
 	}
 	return r, p, err
@@ -397,6 +413,9 @@ func TestApartTwin(t *testing.T) {
 				spilled++
 			}
 			compareApart(t, want, got)
+			if got.Violation == nil && len(p.told) == 0 {
+				t.Fatal("nothing was told of how far the search is")
+			}
 			if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
 				t.Fatalf("files %v are left, error %v", list, err)
 			}

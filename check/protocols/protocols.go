@@ -117,7 +117,8 @@ func Check(ctx context.Context, o Options) error {
 		hello := &session.Hello{Front: true, Parts: o.Parts, Partition: o.Partition, Last: s.Last(),
 			Ends: ends}
 		err = members.Run(ctx, *setup, program, hello,
-			members.Wires{Post: s, Start: s.Start, Keep: s.Keep, Forget: s.Forget}, o.Stdout, o.Stderr)
+			members.Wires{Post: s, Start: s.Start, Keep: s.Keep, Forget: s.Forget, Tell: s.Tell},
+			o.Stdout, o.Stderr)
 	}
 	// Whoever was interrupted may begin it again, and loses little.
 	s.Close(ctx.Err() != nil)

@@ -63,6 +63,8 @@ const (
 	// These two go over a connection of their own, and each is answered.
 	Put // an object
 	Get // an object
+
+	Tell // how far the search is: a Progress
 )
 
 // Frame is what a process sends to the one that has started it.
@@ -70,9 +72,16 @@ type Frame struct {
 	Op      Op
 	To      int
 	Process uint64 // of Start
-	// Data is the message of Send, what a part begins with, or a Kept. With Put and Get it begins
-	// with the name of the object, which has To bytes.
+	// Data is the message of Send, what a part begins with, a Kept, or a Progress. With Put and Get
+	// it begins with the name of the object, which has To bytes.
 	Data []byte
+}
+
+// Progress is what the front tells at the end of each level.
+type Progress struct {
+	States      int
+	Transitions int64
+	Depth       int // transitions to the last states
 }
 
 // KindGone is the first byte of the message that Gone makes. Other messages begin with smaller
@@ -212,7 +221,7 @@ func (c *Conn) frame(room []byte) (f Frame, err error) {
 	}
 	f.Op, f.To = Op(head[0]), int(int32(binary.LittleEndian.Uint32(head[1:])))
 	f.Process = binary.LittleEndian.Uint64(head[5:])
-	if f.Op > Get {
+	if f.Op > Tell {
 		return f, errFrame
 	}
 	f.Data, err = c.bytes(room, binary.LittleEndian.Uint32(head[13:]))

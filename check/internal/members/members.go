@@ -67,6 +67,7 @@ type Wires struct {
 	Keep  func(ctx context.Context, levels uint64, places []uint64, isKept func(name string) bool) error
 
 	Forget func(context.Context) error
+	Tell   func(distribute.States)
 }
 
 // Run runs the program as a member until it ends, and returns its error. If the connection to the
@@ -204,6 +205,8 @@ func forward(ctx context.Context, conn *session.Conn, w Wires) error {
 			err = keep(ctx, f.Data, w)
 		case f.Op == session.Forget:
 			err = w.Forget(ctx)
+		case f.Op == session.Tell:
+			err = tell(f.Data, w)
 		}
 		if err != nil {
 			return err
@@ -222,6 +225,16 @@ func keep(ctx context.Context, data []byte, w Wires) error {
 		places = append(places, p.Place)
 	}
 	return w.Keep(ctx, k.Levels, places, k.Has)
+}
+
+// tell notes how far the search is.
+func tell(data []byte, w Wires) error {
+	var p session.Progress
+	if err := json.Unmarshal(data, &p); err != nil {
+		return fmt.Errorf("reading how far the search is: %w", err)
+	}
+	w.Tell(distribute.States{Count: p.States, Transitions: p.Transitions, Depth: p.Depth})
+	return nil
 }
 
 // tail keeps the last bytes that were written. A process that has panicked says why at its end.

@@ -364,6 +364,11 @@ func (f *front) endLevel() (*Outcome, error) {
 	if frontier > 0 {
 		f.totals.Depth = f.level
 	}
+	err := f.t.Tell(session.Progress{States: f.totals.States, Transitions: f.totals.Transitions,
+		Depth: f.totals.Depth})
+	if err != nil {
+		return nil, err
+	}
 	if least != nil {
 		err := f.find(o, least)
 		o.Totals, o.Reason = f.totals, ""

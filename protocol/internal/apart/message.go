@@ -30,6 +30,8 @@ type Transport interface {
 	// Forget says that no message that was sent so far is needed any more, but for those to Ends,
 	// and no object.
 	Forget() error
+	// Tell says how far the search is. Only the front calls it.
+	Tell(session.Progress) error
 }
 
 // ErrLost is of an object that is not there any more, or not as it was.

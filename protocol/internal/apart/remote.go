@@ -31,10 +31,15 @@ func (r remote) Put(name string, data []byte) error {
 
 func (r remote) Get(name string) ([]byte, error) { return r.store.Do(session.Get, name, nil) }
 
-func (r remote) Keep(k session.Kept) error {
-	data, err := json.Marshal(k)
+func (r remote) Keep(k session.Kept) error { return r.write(session.Keep, k) }
+
+func (r remote) Tell(p session.Progress) error { return r.write(session.Tell, p) }
+
+// write writes a frame whose data is a value in JSON.
+func (r remote) write(op session.Op, v any) error {
+	data, err := json.Marshal(v)
 	if err == nil {
-		err = r.conn.WriteFrame(session.Frame{Op: session.Keep, Data: data})
+		err = r.conn.WriteFrame(session.Frame{Op: op, Data: data})
 	}
 	return err
 }

@@ -100,15 +100,33 @@ func progressOf(s *check.Distributed) [][]string {
 	if p == nil {
 		return [][]string{{"no check leads there"}}
 	}
+	elapsed := p.Elapsed.Round(time.Second)
+	if p.Run.Key != "" {
+		return statesOf(s, elapsed)
+	}
 	// Parts that are withdrawn were reached by the search before a worker was done with them.
 	return [][]string{
 		{"check", p.Run.Package},
-		{"executions", fmt.Sprintf("%s in %v", textutil.Count(p.Executions), p.Elapsed.Round(time.Second))},
+		{"executions", fmt.Sprintf("%s in %v", textutil.Count(p.Executions), elapsed)},
 		{"parts", fmt.Sprintf("%s done, %s open, %s withdrawn", textutil.Count(p.Parts.Done),
 			textutil.Count(p.Parts.Open()), textutil.Count(p.Parts.Withdrawn))},
 		{"by workers", fmt.Sprintf("%s, %s of them twice or too late",
 			textutil.CountOf(p.Parts.Executions+p.Parts.Repeated, "execution"),
 			textutil.Count(p.Parts.Repeated))},
+	}
+}
+
+// statesOf is how far a search over states is, in words. It is told at the end of each level.
+func statesOf(d *check.Distributed, elapsed time.Duration) [][]string {
+	s, name := d.Progress.States, []string{"check", d.Progress.Run.Package}
+	if s == nil {
+		return [][]string{name, {"states", fmt.Sprintf("none is told yet, after %v", elapsed)}}
+	}
+	return [][]string{
+		name,
+		{"states", fmt.Sprintf("%s in %v, the last ones %s from the start", textutil.Count(s.Count), elapsed,
+			textutil.CountOf(s.Depth, "transition"))},
+		{"transitions", textutil.Count(int(s.Transitions))},
 	}
 }
 
@@ -127,6 +145,10 @@ func workersOf(s *check.Distributed) (rows [][]string) {
 			does = "does " + textutil.CountOf(len(w.Shares), "part") + " of a search over states"
 		case w.Run != "":
 			does = "waits for a part"
+		}
+		if len(w.Shares) > 0 { // nobody executes a program then
+			rows = append(rows, []string{w.ID, w.Host, textutil.Count(len(w.Shares)), "-", "-", does})
+			continue
 		}
 		// Rates are whole numbers: they change each second anyway.
 		rows = append(rows, []string{w.ID, w.Host, textutil.Count(w.Parts), textutil.Count(w.Executions),

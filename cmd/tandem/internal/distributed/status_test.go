@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tandem-mc/tandem/check"
+	"github.com/tandem-mc/tandem/distribute"
 )
 
 // TestStatus: the table and the page say how far the check is, and what each worker does.
@@ -25,6 +27,10 @@ func TestStatus(t *testing.T) {
 		{"id": "D", "host": "four", "problem": "another build"}]}`), &s); err != nil {
 		t.Fatal(err)
 	}
+	run := distribute.Run{Package: "./paxos", Key: "k"}
+	early := check.Distributed{Progress: &distribute.Progress{Run: run, Elapsed: 61 * time.Second}}
+	states := check.Distributed{Progress: &distribute.Progress{Run: run, Elapsed: 61 * time.Second,
+		States: &distribute.States{Count: 25317, Transitions: 81345, Depth: 12}}}
 	for name, c := range map[string]struct {
 		s    *check.Distributed
 		want []string
@@ -34,8 +40,11 @@ func TestStatus(t *testing.T) {
 			"5 done, 1 open, 3 withdrawn",
 			"720 executions, 20 of them twice or too late", "A one 3 40,000 10,000 explores part 7",
 			"B two 0 0 0 waits for a part", "C three 0 0 0 waits for a check", "D four 0 0 0 another build",
-			"E five 0 0 0 does 2 parts of a search over states",
-			"F six 0 0 0 does 1 part of a search over states"}},
+			"E five 2 - - does 2 parts of a search over states",
+			"F six 1 - - does 1 part of a search over states"}},
+		"states": {&states, []string{"check ./paxos",
+			"states 25,317 in 1m1s, the last ones 12 transitions from the start", "transitions 81,345"}},
+		"early": {&early, []string{"check ./paxos", "states none is told yet, after 1m1s"}},
 	} {
 		var table strings.Builder
 		writeStatus(&table, c.s)
