@@ -100,9 +100,10 @@ func (h *httpStream) feed(data []byte) []string {
 		case notHTTP:
 			line, data = raw{}.line(data), nil
 		default:
-			whole := data
+			whole, earlier := data, len(h.line)
 			if line, data = h.feedLine(data); h.phase == notHTTP && line == "" {
-				line, data = raw{}.line(whole), nil
+				// With what earlier pieces have had of the line: it is still in the array.
+				line, data = raw{}.line(slices.Concat(h.line[:earlier], whole)), nil
 			}
 		}
 		if line != "" {

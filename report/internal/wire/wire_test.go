@@ -168,6 +168,22 @@ func TestCommandsLikeHTTP(t *testing.T) {
 	})
 }
 
+// TestCommandsInPieces: wherever what is no HTTP is cut, all of it is shown.
+func TestCommandsInPieces(t *testing.T) {
+	for stream, want := range map[string]string{
+		"GET n\r\n":                      `-> "GET n\r\n", 7 bytes`,
+		"GET / HTTP/1.1\r\n\r\nQUIT\r\n": `-> "QUIT\r\n", 6 bytes`,
+	} {
+		for at := 1; at < len(stream); at++ {
+			lines := describeAll([]report.Message{reporttest.ToPeer(stream[:at]),
+				reporttest.ToPeer(stream[at:])})
+			if last := lines[len(lines)-1]; last != want {
+				t.Errorf("%q and %q: %q, want %q at the end", stream[:at], stream[at:], lines, want)
+			}
+		}
+	}
+}
+
 func TestConnectionsAreBounded(t *testing.T) {
 	streams := Decoders{}
 	for conn := range 2 * maxConnections {
