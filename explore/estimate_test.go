@@ -66,6 +66,10 @@ func TestEstimateOnTheWay(t *testing.T) {
 				if !(e.Low <= e.Executions && e.Executions <= e.High) || e.Low < float64(v.Executions) {
 					t.Fatalf("%s: after %d executions: %+v", name, v.Executions, e)
 				}
+				// Without a reduction nothing that is planned is left out later.
+				if e.Planned < float64(v.Executions) || kind == "dfs" && e.Planned > total {
+					t.Fatalf("%s, %s: after %d executions of %v: %+v", name, kind, v.Executions, total, e)
+				}
 				for _, part := range []float64{0.1, 0.25, 0.5, 0.75} {
 					if v.Executions == int(math.Ceil(part*total)) {
 						at = append(at, e.Executions/total)
@@ -98,7 +102,7 @@ func TestEstimateIsExactAtTheEnd(t *testing.T) {
 			}
 			v := f.Verdict
 			n := float64(v.Executions)
-			want := Estimate{Executions: n, Low: n, High: n, Least: n}
+			want := Estimate{Executions: n, Low: n, High: n, Planned: n}
 			if v.Kind == Holds && v.Estimate != want {
 				t.Errorf("%+v at the end, want %+v", v.Estimate, want)
 			}
@@ -189,8 +193,15 @@ func TestEstimateInWords(t *testing.T) {
 			"1,200,000": {Executions: 41234, Low: 987, High: 1_234_567},
 		"about 1.2 x 10^20 executions in all, probably 1 to 2.0 x " +
 			"10^300": {Executions: 1.2e20, Low: 1, High: 2e300},
-		"at least 134,405 executions in all, perhaps about 140,000: a rough guess, and mostly too low " +
-			"while little was seen": {Executions: 135_001, Low: 134_404, High: 136_000, Least: 134_405},
+		"134,405 executions are run or planned so far, perhaps about 140,000 in all: a rough guess, and " +
+			"mostly too low while little was seen": {Executions: 135_001, Low: 134_404, High: 136_000,
+			Planned: 134_405},
+		// A round number that is less than what is planned would be no guess.
+		"131,005 executions are run or planned so far, perhaps about 140,000 in all: a rough guess, and " +
+			"mostly too low while little was seen": {Executions: 131_006, Low: 131_005, High: 136_000,
+			Planned: 131_005},
+		"27 executions are run or planned so far, perhaps about 27 in all: a rough guess, and mostly too " +
+			"low while little was seen": {Executions: 27, Low: 27, High: 30, Planned: 27},
 		"more than 10^308 executions in " +
 			"all": {Executions: math.Inf(1), Low: 5, High: math.Inf(1)},
 	} {

@@ -10,10 +10,10 @@ import (
 type Estimate struct {
 	Executions float64 // 0: there is no estimate; +Inf: more than can be counted
 	Low, High  float64 // it is probably between these: two standard deviations on each side
-	// Least is how many there are for certain, since a search has run them, or has planned them; 0:
-	// that is not known. A reduction plans more as it goes on. So as long as little was seen of it,
-	// the rest of the estimate is too low more often than not, also High.
-	Least float64
+	// Planned is how many a search has run or means to run; 0: that is not known. A reduction plans
+	// more as it goes on. So as long as little was seen of it, the rest of the estimate is too
+	// low more often than not, also High. Now and then it finds that a few need not be run.
+	Planned float64
 }
 
 // Seen is the fraction of the search that so many executions are; 0 without an estimate.
@@ -31,12 +31,21 @@ func (e Estimate) String() string {
 		return "1 execution in all"
 	case e.Executions == e.High:
 		return roundly(e.Executions) + " executions in all"
-	case e.Least > 0:
-		return fmt.Sprintf("at least %s executions in all, perhaps about %s: a rough guess, and mostly too "+
-			"low while little was seen", grouped(e.Least), roundly(e.Executions))
+	case e.Planned > 0:
+		return fmt.Sprintf("%s executions are run or planned so far, perhaps about %s in all: a rough "+
+			"guess, and mostly too low while little was seen", grouped(e.Planned), e.guessed())
 	}
 	return fmt.Sprintf("about %s executions in all, probably %s to "+
 		"%s", roundly(e.Executions), roundly(e.Low), roundly(e.High))
+}
+
+// guessed is about how many there are, in a round number that is no less than those that are known.
+func (e Estimate) guessed() string {
+	if math.Round(e.Executions) <= e.Planned {
+		return grouped(e.Planned)
+	}
+	unit := unitOf(e.Executions)
+	return roundly(math.Max(math.Round(e.Executions/unit)*unit, math.Ceil(e.Planned/unit)*unit))
 }
 
 // roundly writes a number with two significant digits.
@@ -48,9 +57,12 @@ func roundly(x float64) string {
 		exponent := math.Floor(math.Log10(x))
 		return fmt.Sprintf("%.1f x 10^%.0f", x/math.Pow(10, exponent), exponent)
 	}
-	unit := math.Pow(10, max(0, math.Floor(math.Log10(max(x, 1)))-1))
+	unit := unitOf(x)
 	return grouped(math.Round(x/unit) * unit)
 }
+
+// unitOf is the unit of the second significant digit.
+func unitOf(x float64) float64 { return math.Pow(10, max(0, math.Floor(math.Log10(max(x, 1)))-1)) }
 
 // grouped writes a number with a comma for each thousand.
 func grouped(x float64) string {

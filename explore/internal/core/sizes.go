@@ -75,7 +75,7 @@ func (s *BranchSizes) Estimate(nodes, executions int, pending func(node int) int
 		}
 	}
 	e := Spread(branch.mean, math.Sqrt(branch.variance), float64(certain))
-	e.Least = float64(certain)
+	e.Planned = float64(certain)
 	return e
 }
 

@@ -123,7 +123,7 @@ func (s *Search) Verdict() core.Verdict {
 		v.Estimate.Executions += aside
 		v.Estimate.Low += aside
 		v.Estimate.High += aside
-		v.Estimate.Least += aside
+		v.Estimate.Planned += aside
 	}
 	return v
 }
