@@ -10,6 +10,7 @@ import (
 // compiles, and what is wrong with the program. It tells how many packages there were.
 type compiled struct {
 	packages map[string]bool // by import path
+	standard map[string]bool // those of them that the checker patches, or may
 	progress func(compiled, all int)
 	done     int
 	line     []byte // the last one, which has no end yet
@@ -18,9 +19,12 @@ type compiled struct {
 
 // newCompiled makes one for a program that is made of packages. Progress may be nil.
 func newCompiled(packages []listedPackage, progress func(compiled, all int)) *compiled {
-	c := &compiled{packages: map[string]bool{}, progress: progress}
+	c := &compiled{packages: map[string]bool{}, standard: map[string]bool{}, progress: progress}
 	for _, p := range packages {
 		c.packages[p.ImportPath] = true
+		if p.Standard {
+			c.standard[p.ImportPath] = true
+		}
 	}
 	return c
 }
@@ -48,11 +52,31 @@ func (c *compiled) take(line string) {
 	c.progress(c.done, len(c.packages))
 }
 
-// addTo adds the messages to the error of the command, which has ended.
+// addTo adds the messages to the error of the command, which has ended. What is wrong is the user's
+// to fix, but not in the standard library, which the checker has patched.
 func (c *compiled) addTo(err error) error {
 	said := strings.TrimSpace(c.messages.String() + string(c.line))
-	if said == "" {
+	switch {
+	case said == "":
 		return err
+	case strings.Contains(said, "signal: killed"):
+		return fmt.Errorf("%w; the compiler or the linker was killed, so see that there is enough "+
+			"memory:\n%s", err, said)
+	case c.isStandard(said):
+		return fmt.Errorf("%w:\n%s", err, said)
 	}
 	return fmt.Errorf("%w; fix what is wrong there:\n%s", err, said)
+}
+
+// isStandard reports whether messages are of packages of the standard library only. A line with the
+// name of the package is above those of each.
+func (c *compiled) isStandard(said string) (some bool) {
+	for line := range strings.Lines(said) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok {
+			if some = c.standard[name]; !some {
+				return false
+			}
+		}
+	}
+	return some
 }

@@ -34,6 +34,19 @@ func TestCompiled(t *testing.T) {
 	if got := all.addTo(errors.New("failed")).Error(); got != "failed; fix what is wrong there:\nerrors" {
 		t.Errorf("where nobody asks for progress: %q", got)
 	}
+	packages[0].Standard = true
+	for said, want := range map[string]string{
+		"# errors\nx":            ":",
+		"# errors\nx\n# main\ny": "; fix what is wrong there:",
+		"# main\nlink: signal: killed": "; the compiler or the linker was killed, so see that there is " +
+			"enough memory:",
+	} {
+		c := newCompiled(packages, nil)
+		fmt.Fprint(c, said+"\n")
+		if got := c.addTo(errors.New("failed")).Error(); got != "failed"+want+"\n"+said {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
+	}
 	if failed := errors.New("failed"); newCompiled(packages, nil).addTo(failed) != failed {
 		t.Error("without a message the error is another one")
 	}
