@@ -110,7 +110,7 @@ func refusal(urls string) error {
 				WithoutSecret(one))
 		case !has && !strings.Contains(one, ":"):
 			return fmt.Errorf("%s is no server: give nats://HOST:PORT, or embedded for a check that leads",
-				one)
+				WithoutSecret(one))
 		}
 	}
 	return nil
@@ -181,7 +181,7 @@ func explained(err error) error {
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("nobody answers there: start nats-server --jetstream, or name another address "+
 			"(%w)", err)
-	case errors.As(err, &lookup):
+	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return fmt.Errorf("there is no host %s: check the name (%w)", lookup.Name, err)
 	case errors.Is(err, nats.ErrAuthorization):
 		return fmt.Errorf("it does not let this tandem in: give user and password in the URL, or "+

@@ -17,6 +17,7 @@ func TestRefusedServers(t *testing.T) {
 		"host:4222":                       "",
 		"embeded":                         "embeded is no server: give nats://HOST:PORT",
 		"embeddedx":                       "embeddedx is no server",
+		"secret@host":                     "host is no server: give nats://HOST:PORT",
 		"":                                " is no server",
 		"http://user:secret@127.0.0.1:80": "http://127.0.0.1:80 is no NATS server: give a URL",
 		"nats://127.0.0.1:4222,http://127.0.0.1:80": "http://127.0.0.1:80 is no NATS server",

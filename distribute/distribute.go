@@ -216,14 +216,12 @@ func WithoutSecret(urls string) string {
 	// The last @ is the one before the host: a password may have some of its own.
 	list := strings.Split(urls, ",")
 	for i, url := range list {
-		scheme, rest, ok := strings.Cut(url, "://")
-		if !ok {
-			continue
+		scheme := ""
+		if before, _, ok := strings.Cut(url, "://"); ok {
+			scheme = before + "://"
 		}
-		if at := strings.LastIndex(rest, "@"); at >= 0 {
-			rest = rest[at+1:]
-		}
-		list[i] = scheme + "://" + rest
+		rest := url[len(scheme):]
+		list[i] = scheme + rest[strings.LastIndex(rest, "@")+1:]
 	}
 	return strings.Join(list, ",")
 }
