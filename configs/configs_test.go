@@ -531,6 +531,8 @@ var badFiles = []struct{ text, want string }{
 		"fix what is wrong there"},
 	{"a:\n\tb", "x.yaml: this is not YAML: line 2: found character that cannot start any token; " +
 		"use blanks, not tabs, at the beginning of a line"},
+	{"a: \"b\n\tc\"\nd: e: f", "x.yaml: this is not YAML: line 3: mapping values are not allowed in this " +
+		"context; fix what is wrong there"},
 	{"- a", "x.yaml: the file is not a mapping: it starts with keys such as peers: or bounds:"},
 	{"\"a\" \"b\"", "x.yaml: this is not YAML: did not find expected <document start>; " +
 		"fix what is wrong there"},

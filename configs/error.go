@@ -15,7 +15,7 @@ type Error struct {
 // Problem is one thing that is wrong.
 type Problem struct {
 	Line int    // 0: not known
-	Key  string // such as "bounds.time" or "peers[0].listen"; empty: the file as a whole
+	Key  string // "bounds.time", "peers[0].listen", or a flag; empty: the file as a whole
 	What string // what is wrong and what is allowed
 }
 
@@ -27,6 +27,7 @@ func (e *Error) Error() string {
 	for _, p := range e.Problems[:min(shown, len(e.Problems))] {
 		var place string
 		switch {
+		case strings.HasPrefix(p.Key, "--"): // a flag is in no file
 		case e.File != "" && p.Line > 0:
 			place = fmt.Sprintf("%s:%d: ", e.File, p.Line)
 		case e.File != "":

@@ -154,7 +154,10 @@ func rootOf(data []byte) (root *yaml.Node, problem string) {
 		return nil, "there is more than one YAML document: keep one"
 	case !errors.Is(err, io.EOF):
 		problem = "this is not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
-		if bytes.Contains(data, []byte("\n\t")) {
+		// Tabs elsewhere, as in a text, are no fault.
+		isTab := strings.Contains(problem, "cannot start any token") ||
+			strings.Contains(problem, "tab character")
+		if isTab && bytes.Contains(data, []byte("\n\t")) {
 			return nil, problem + "; use blanks, not tabs, at the beginning of a line"
 		}
 		return nil, problem + "; fix what is wrong there"
