@@ -182,6 +182,7 @@ func (f *checkFlags) loadWith(cache, dir string, given func(flag string) bool) (
 	default:
 		config = configs.Default()
 	}
+	ofFile := len(config.PreemptIn)
 	if err == nil {
 		err = f.configFlags.apply(&config, given)
 	}
@@ -191,19 +192,25 @@ func (f *checkFlags) loadWith(cache, dir string, given func(flag string) bool) (
 	if err != nil {
 		return config, err
 	}
-	return config, nameFlags(config.Validate(), given)
+	return config, nameFlags(config.Validate(), given, ofFile)
 }
 
 // nameFlags has problems of values that flags have given name the flag, and not the key of a file.
-func nameFlags(err error, given func(flag string) bool) error {
+// --preempt-in adds to the list of the file, which has so many packages.
+func nameFlags(err error, given func(flag string) bool, ofFile int) error {
 	wrong := (*configs.Error)(nil)
 	if !errors.As(err, &wrong) {
 		return err
 	}
 	for i, p := range wrong.Problems {
-		// A bound is a flag without its prefix. Problems of elements of lists have other keys.
-		flag := strings.ReplaceAll(strings.TrimPrefix(p.Key, "bounds."), "_", "-")
-		if given(flag) {
+		// A bound is a flag without its prefix.
+		key := strings.TrimPrefix(p.Key, "bounds.")
+		// The only list that a flag adds to has packages of the file first.
+		var at int
+		if n, _ := fmt.Sscanf(key, "preempt_in[%d]", &at); n == 1 && at >= ofFile {
+			key = "preempt_in"
+		}
+		if flag := strings.ReplaceAll(key, "_", "-"); given(flag) {
 			wrong.Problems[i].Key = "--" + flag
 		}
 	}

@@ -98,7 +98,7 @@ func groupCommands(root *cobra.Command) {
 // that programs have arguments for say more: see unknownFlag.
 func adviseOnUsage(root *cobra.Command) {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		if wrong := wrongValue(err); wrong != nil {
+		if wrong := wrongValue(c, err); wrong != nil {
 			return wrong
 		}
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ func packageOf(c *cobra.Command, args []string) (pkg string, rest []string, err 
 
 // wrongValue is the error of a flag whose value is missing or cannot be read, with what can be; nil
 // for other errors. Such a flag is one of the command, so it is not meant for the program.
-func wrongValue(err error) error {
+func wrongValue(c *cobra.Command, err error) error {
 	// Nothing else tells the flag than these types.
 	var invalid *pflag.InvalidValueError
 	var missing *pflag.ValueRequiredError
@@ -57,25 +58,33 @@ func wrongValue(err error) error {
 		return nil
 	}
 	// By the names that pflag has for types. Others say themselves what they take.
+	const whole = "a whole number such as 5"
 	write := map[string]string{
-		"duration": "a duration such as 5s", "int": "a whole number such as 5",
+		"duration": "a duration such as 5s", "int": whole, "int64": whole,
 		"uint64": "a whole number from 0 on", "bool": "true or false",
+		"stringSlice": "values with commas between them, such as a,b",
 	}[flag.Value.Type()]
 	switch {
 	// The text of strconv is left out: it says which function failed.
 	case missing != nil:
 		return fmt.Errorf("%w; write %s", err, cmp.Or(write, "one"))
+	case errors.Is(err, strconv.ErrRange):
+		// It is a number, so to ask for one would be no help.
+		return fmt.Errorf("--%s %s: that is more than fits into 64 bits: write a number nearer to 0",
+			flag.Name, invalid.GetValue())
 	case write != "":
 		return fmt.Errorf("--%s %s: write %s", flag.Name, invalid.GetValue(), write)
 	}
-	return fmt.Errorf("--%s %s: %w", flag.Name, invalid.GetValue(), errors.Unwrap(invalid))
+	// What it takes may be known to its own type only. Most of these say so.
+	return fmt.Errorf("--%s %s: %w; see %s --help", flag.Name, invalid.GetValue(), errors.Unwrap(invalid),
+		c.CommandPath())
 }
 
 // unknownFlag is the error of a flag that a command does not have, or whose value is wrong. It may
 // be one of the program: go run takes those without two dashes, and users are used to it. Nobody
 // can tell which, so the error names both ways on.
 func unknownFlag(c *cobra.Command, err error) error {
-	if wrong := wrongValue(err); wrong != nil {
+	if wrong := wrongValue(c, err); wrong != nil {
 		return wrong
 	}
 	return fmt.Errorf("%w; give flags of the program after --, and see %s --help for the others", err,
