@@ -12,7 +12,7 @@ import (
 
 // besideLimit has no number, since that rises with the search.
 const besideLimit = "the limit for what is run beside the search (twice as many transitions as there " +
-	"are in its longest execution)"
+	"are in its longest execution, or 1,000 if that is more)"
 
 // limit says which limit cut an execution off, and where it was then. The limit alone tells kinds
 // of limits apart: the whole begins with it. An execution beside the search may have had a limit of
