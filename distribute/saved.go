@@ -90,6 +90,8 @@ func (m *mail) eachEnd(ctx context.Context, visit func(message []byte) error) er
 // place, those to ToLevels before another one, and objects that are not kept.
 func (s *Shares) Keep(ctx context.Context, levels uint64, places []uint64,
 	isKept func(name string) bool) error {
+	// There is nothing to remove before there are checkpoints.
+	s.stored = StoredCheckpoints
 	return again(ctx, s.connection, "what is not needed cannot be removed", func() error {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
@@ -147,6 +149,7 @@ func nothing(string) bool { return false }
 // and another one of the same run may follow. A process that becomes a part later is then told the
 // result only.
 func (s *Shares) Forget(ctx context.Context) error {
+	s.stored = min(s.stored, StoredMessages) // the result stays
 	return again(ctx, s.connection, "what was sent cannot be removed", func() error {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()

@@ -28,6 +28,8 @@ type Shares struct {
 	ends  [][]byte
 	// purged are the places before which messages were removed, by address. Only Keep looks there.
 	purged map[int]uint64
+	// stored is what is at the server for whoever goes on. It belongs to the one who sends, too.
+	stored Stored
 
 	mu      sync.Mutex // guards what follows
 	since   time.Time  // when there was a worker last, or the run began
@@ -114,9 +116,28 @@ func (s *Shares) begin() error {
 		err = s.clean(stream)
 	default:
 		s.say("going on with a search that another check has begun")
+		s.stored = StoredMessages
 	}
 	return err
 }
+
+// Stored says what a search has at the server for whoever leads the same one next.
+type Stored int
+
+const (
+	// StoredNothing is before its first level: the next search begins anew.
+	StoredNothing Stored = iota
+	// StoredMessages are levels or results, without checkpoints: parts repeat their levels.
+	StoredMessages
+	// StoredCheckpoints are those of some part at least, besides.
+	StoredCheckpoints
+)
+
+// Stored is what is there now. It may be called when nobody sends.
+func (s *Shares) Stored() Stored { return s.stored }
+
+// IsEmbedded says whether the server ends with the run.
+func (s *Shares) IsEmbedded() bool { return s.run.Embedded }
 
 // listen hears of members that end.
 func (s *Shares) listen() error {
@@ -139,7 +160,11 @@ func (s *Shares) Ends(context.Context) ([][]byte, error) { return s.ends, nil }
 
 // Send implements Post. It may be called while another goroutine receives.
 func (s *Shares) Send(ctx context.Context, to int, data []byte) error {
-	return s.mail.Send(ctx, to, data)
+	err := s.mail.Send(ctx, to, data)
+	if err == nil && (to == ToLevels || to == ToEnds) {
+		s.stored = max(s.stored, StoredMessages)
+	}
+	return err
 }
 
 // Put implements Post, and so do Get and Ends.
@@ -187,6 +212,9 @@ func (s *Shares) Receive(ctx context.Context) (data []byte, place uint64, err er
 // Start has some process become a part, as soon as there is a worker for it. Another process that
 // was the same part is not wanted any more.
 func (s *Shares) Start(m Member) {
+	if len(m.Saved) > 0 {
+		s.stored = StoredCheckpoints
+	}
 	s.mu.Lock()
 	for process, p := range s.members {
 		if p.Part == m.Part {

@@ -150,6 +150,29 @@ func TestSharesGoOn(t *testing.T) {
 	}
 }
 
+// TestSharesStored: a leader knows what the next one of the same search finds.
+func TestSharesStored(t *testing.T) {
+	t.Parallel()
+	server := natsd.Start(t, t.TempDir())
+	s := mustLeadShares(t, Options{URL: server.URL}, nil)
+	is := func(want Stored, what string, errs ...error) {
+		t.Helper()
+		if err := errors.Join(errs...); err != nil || s.Stored() != want || s.IsEmbedded() {
+			t.Errorf("%s: stored %d, want %d; embedded %v; error %v", what, s.Stored(), want, s.IsEmbedded(),
+				err)
+		}
+	}
+	is(StoredNothing, "at the start", s.Send(t.Context(), ToFront, []byte("x")))
+	is(StoredMessages, "a level has begun", s.Send(t.Context(), ToLevels, []byte("x")))
+	s.Close(true)
+	s = mustLeadShares(t, Options{URL: server.URL}, nil)
+	is(StoredMessages, "another one goes on")
+	s.Start(Member{Saved: []byte("x")})
+	is(StoredCheckpoints, "a part has one")
+	is(StoredMessages, "the search has ended", s.Forget(t.Context()))
+	is(StoredCheckpoints, "the next search", s.Keep(t.Context(), 1, nil, nothing))
+}
+
 // TestSharesAlone: without a worker, members are where the run is led.
 func TestSharesAlone(t *testing.T) {
 	t.Parallel()

@@ -120,14 +120,36 @@ func Check(ctx context.Context, o Options) error {
 			members.Wires{Post: s, Start: s.Start, Keep: s.Keep, Forget: s.Forget, Tell: s.Tell},
 			o.Stdout, o.Stderr)
 	}
-	// Whoever was interrupted may begin it again, and loses little.
-	s.Close(ctx.Err() != nil)
+	// Only the program knows that its search has ended. If something else has ended the program,
+	// what is stored stays, so whoever begins it again loses little. What happens from here on,
+	// such as Ctrl-C, does not change that any more.
+	goesOn := !members.HasEnded(err)
+	s.Close(goesOn)
+	if goesOn {
+		o.Say("%s", next(s.IsEmbedded(), s.Stored()))
+	}
+	return explained(ctx, err)
+}
+
+// next says what the next search of the same has of one that has not ended.
+func next(isEmbedded bool, stored distribute.Stored) string {
 	switch {
-	case ctx.Err() == nil:
-	case strings.HasPrefix(o.Server, distribute.Embedded):
-		o.Say("the server has ended with this search, so the next one begins anew: name a server that stays")
-	default:
-		o.Say("the same command goes on, with the checkpoints that the server has of each part")
+	case isEmbedded:
+		return "the server has ended with this search, so the next one begins anew: name a server that stays"
+	case stored == distribute.StoredNothing:
+		return "the search has not begun, so nothing is at the server, and the same command begins anew"
+	case stored == distribute.StoredMessages:
+		return "the same command goes on, but no part has a checkpoint at the server: all repeat their levels"
+	}
+	return "the same command goes on, with the checkpoints that the server has of each part"
+}
+
+// explained says what has happened to a program that was ended by somebody else.
+func explained(ctx context.Context, err error) error {
+	var exit *exec.ExitError
+	if ctx.Err() == nil && errors.As(err, &exit) && !exit.Exited() {
+		return fmt.Errorf("the process that leads has ended (%w), by somebody, or by the system, as when "+
+			"memory is short: run the same command again", err)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/check/internal/far"
+	"github.com/tandem-mc/tandem/distribute"
 )
 
 // TestRefusal: what cannot be divided is refused before anything is built, with what to do instead.
@@ -27,6 +28,24 @@ func TestRefusal(t *testing.T) {
 	for _, partition := range []string{"hash", "part", "part=0,3"} {
 		if err := (&Options{Options: server, Parts: 2, Partition: partition}).refusal(); err != nil {
 			t.Errorf("%s: %v", partition, err)
+		}
+	}
+}
+
+// TestNext: what is said of a search that was interrupted is what the next one finds.
+func TestNext(t *testing.T) {
+	for _, c := range []struct {
+		isEmbedded bool
+		stored     distribute.Stored
+		want       string
+	}{
+		{true, distribute.StoredCheckpoints, "begins anew: name a server that stays"},
+		{false, distribute.StoredNothing, "the same command begins anew"},
+		{false, distribute.StoredMessages, "goes on, but no part has a checkpoint"},
+		{false, distribute.StoredCheckpoints, "goes on, with the checkpoints"},
+	} {
+		if got := next(c.isEmbedded, c.stored); !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }

@@ -72,7 +72,7 @@ type Wires struct {
 
 // Run runs the program as a member until it ends, and returns its error. If the connection to the
 // others is lost for good, the program is ended, and the error says why. The environment is that of
-// this process, but for the socket.
+// this process, but for the socket. HasEnded says what the error means.
 func Run(ctx context.Context, s Setup, program string, hello *session.Hello, w Wires,
 	stdout, stderr io.Writer) error {
 	// The socket has a short name, since the system has room for some hundred bytes only.
@@ -95,7 +95,9 @@ func Run(ctx context.Context, s Setup, program string, hello *session.Hello, w W
 		c.Dir = dir
 	}
 	c.Env = append(os.Environ(), session.Environment+"="+path)
-	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// Ctrl-C is for tandem alone, which then ends the program. Were the program in the same group,
+	// the terminal would tell it, too, and it would be gone before tandem knows why.
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	// The system looks at the end of the thread that has started the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -103,11 +105,7 @@ func Run(ctx context.Context, s Setup, program string, hello *session.Hello, w W
 		return fmt.Errorf("starting the program: %w", err)
 	}
 	var busy sync.WaitGroup
-	busy.Go(func() {
-		if err := serve(ctx, listener, hello, w); err != nil && ctx.Err() == nil {
-			cancel(err)
-		}
-	})
+	busy.Go(func() { serve(ctx, cancel, listener, hello, w) })
 	err = c.Wait()
 	cause := context.Cause(ctx)
 	cancel(nil)
@@ -119,29 +117,39 @@ func Run(ctx context.Context, s Setup, program string, hello *session.Hello, w W
 	return err
 }
 
+// HasEnded says whether the program has ended by itself, with whatever result. Else it was ended by
+// a signal or with its context, has lost the others, or was never there. An error is that of Run.
+func HasEnded(err error) bool {
+	var exit *exec.ExitError
+	return err == nil || errors.As(err, &exit) && exit.Exited()
+}
+
 // serve connects the program with the others until it ends. A program that checks no model never
 // comes. Each way has a goroutine: a process that only listens, such as a part that waits for a
-// level, must not keep it from sending, nor the reverse.
-func serve(ctx context.Context, l net.Listener, hello *session.Hello, w Wires) error {
+// level, must not keep it from sending, nor the reverse. If the others are lost, fail is told so
+// before the program can see it: that one may end by itself then.
+func serve(ctx context.Context, fail context.CancelCauseFunc, l net.Listener, hello *session.Hello,
+	w Wires) {
 	raw, err := l.Accept()
 	if err != nil {
-		return nil // the program has ended
+		return // the program has ended
 	}
 	conn := session.NewConn(raw)
 	defer conn.Close()
 	if err := conn.Greet(hello); err != nil {
-		return nil
+		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var busy sync.WaitGroup
-	var failed error
 	busy.Go(func() { store(ctx, l, w.Post) })
 	busy.Go(func() {
 		for {
 			data, place, err := w.Post.Receive(ctx)
 			if err != nil {
-				failed = err
+				if ctx.Err() == nil {
+					fail(err)
+				}
 				break
 			}
 			if conn.WriteMessage(place, data) != nil {
@@ -152,14 +160,12 @@ func serve(ctx context.Context, l net.Listener, hello *session.Hello, w Wires) e
 	})
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	sent := forward(ctx, conn, w)
+	if err := forward(ctx, conn, w); err != nil {
+		fail(err)
+	}
 	cancel()
 	l.Close()
 	busy.Wait()
-	if errors.Is(failed, context.Canceled) {
-		failed = nil
-	}
-	return errors.Join(sent, failed)
 }
 
 // store stores objects for the program, until that ends. It connects once more if it has some.
