@@ -112,8 +112,13 @@ func (s *Shares) begin() error {
 	switch {
 	case err != nil:
 	case s.last == nil && s.ends == nil:
-		// What is there is of another check, which nobody goes on with.
-		err = s.clean(stream)
+		// What is there is of another check. Nobody could go on with it after this one.
+		if err = s.announce(stream); err == nil {
+			err = s.clean(stream)
+		}
+		if err == nil {
+			err = s.introduce()
+		}
 	default:
 		s.say("going on with a search that another check has begun")
 		s.stored = StoredMessages

@@ -150,6 +150,50 @@ func TestSharesGoOn(t *testing.T) {
 	}
 }
 
+// TestSharesOthers: a search says what it removes of another one that was interrupted, and nothing
+// of one that had not begun. That it has gone on in between changes nothing.
+func TestSharesOthers(t *testing.T) {
+	t.Parallel()
+	server := natsd.Start(t, t.TempDir())
+	lead := func(r Run) (*Shares, *said) {
+		t.Helper()
+		told := &said{}
+		s, err := LeadShares(t.Context(), Options{URL: server.URL, Dir: t.TempDir(), Say: told.say}, r,
+			"/proc/self/exe", nil, func(Member, string, bool) []byte { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, told
+	}
+	one := Run{Package: "p", Key: "k"}
+	const removing = "removing the interrupted search of p at the server: its "
+	for _, c := range []struct {
+		run  Run
+		want string
+	}{
+		{Run{Package: "p", Program: "x", Key: "l"}, removing + "program is another one"},
+		{Run{Package: "p", Key: "l"}, removing + "arguments, parts or partition are others"},
+	} {
+		for range 2 {
+			s, _ := lead(one)
+			if err := s.Send(t.Context(), ToLevels, []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			s.Close(true)
+		}
+		s, told := lead(c.run)
+		s.Close(true)
+		if !told.has(c.want) {
+			t.Errorf("want %q, told %q", c.want, told.list)
+		}
+		s, told = lead(one)
+		s.Close(false)
+		if told.has("removing") {
+			t.Errorf("a search that had not begun is removed: %q", told.list)
+		}
+	}
+}
+
 // TestSharesStored: a leader knows what the next one of the same search finds.
 func TestSharesStored(t *testing.T) {
 	t.Parallel()

@@ -96,10 +96,11 @@ func Check(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	// Whoever checks the same again goes on.
-	key := sha256.Sum256(append([]byte(hash), known...))
-	run := distribute.Run{Package: o.Package, Identity: own, Program: hash, Setup: known,
-		Key: hex.EncodeToString(key[:8])}
+	key, err := keyOf(hash, *setup)
+	if err != nil {
+		return err
+	}
+	run := distribute.Run{Package: o.Package, Identity: own, Program: hash, Setup: known, Key: key}
 	gone := func(m distribute.Member, reason string, byItself bool) []byte {
 		data, _ := session.Gone(session.Ended{Part: m.Part, Process: m.Process, Reason: reason,
 			ByItself: byItself}) // numbers and a text
@@ -131,6 +132,15 @@ func Check(ctx context.Context, o Options) error {
 	return explained(ctx, err)
 }
 
+// keyOf is what is the same for searches that go on with each other. Where the program runs does
+// not change its states, nor does how often parts save them.
+func keyOf(program string, s members.Setup) (string, error) {
+	s.Dir, s.Every = "", 0
+	known, err := json.Marshal(s)
+	key := sha256.Sum256(append([]byte(program), known...))
+	return hex.EncodeToString(key[:8]), err
+}
+
 // next says what the next search of the same has of one that has not ended.
 func next(isEmbedded bool, stored distribute.Stored) string {
 	switch {
@@ -158,7 +168,8 @@ func explained(ctx context.Context, err error) error {
 // model are run by package protocol and not by a scheduler.
 func (o *Options) build(ctx context.Context, program string) (*members.Setup, error) {
 	s := &members.Setup{Args: o.Args, Parts: o.Parts, Partition: o.Partition, Every: o.Checkpoint}
-	args := []string{"build", "-o", program, o.Package}
+	// A commit of something else does not make it another program.
+	args := []string{"build", "-buildvcs=false", "-o", program, o.Package}
 	if o.Tests != "" {
 		args = []string{"test", "-c", "-o", program, o.Package}
 		// Tests come to their models in the same order everywhere.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/check/internal/far"
+	"github.com/tandem-mc/tandem/check/internal/members"
 	"github.com/tandem-mc/tandem/distribute"
 )
 
@@ -46,6 +47,35 @@ func TestNext(t *testing.T) {
 	} {
 		if got := next(c.isEmbedded, c.stored); !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// TestKeyOf: a search goes on with one of the same program, arguments and parts, wherever it runs
+// and however often it saves.
+func TestKeyOf(t *testing.T) {
+	one := members.Setup{Args: []string{"a"}, Dir: "d", Parts: 2, Partition: "hash", Every: 1}
+	key := func(program string, change func(*members.Setup)) string {
+		s := one
+		change(&s)
+		key, err := keyOf(program, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	same := key("p", func(*members.Setup) {})
+	if got := key("p", func(s *members.Setup) { s.Dir, s.Every = "e", 2 }); got != same {
+		t.Errorf("another directory and time between checkpoints make another search: %s, %s", got, same)
+	}
+	for what, got := range map[string]string{
+		"program":   key("q", func(*members.Setup) {}),
+		"arguments": key("p", func(s *members.Setup) { s.Args = []string{"b"} }),
+		"parts":     key("p", func(s *members.Setup) { s.Parts = 3 }),
+		"partition": key("p", func(s *members.Setup) { s.Partition = "part" }),
+	} {
+		if got == same {
+			t.Errorf("another %s makes the same search", what)
 		}
 	}
 }
