@@ -15,12 +15,14 @@ type answerStore struct {
 	answerIndex index
 	free        []answerID
 	bytes       int64 // held by the whole cache
+	spillable   int64 // of these, what spilling all answers would free
 
 	// For reactions for which there is no room; nil: there is none.
 	store   Store
 	outage  outage // of the store
 	spilled map[answerID]stored
 	hand    answerID // what was looked at last, to be put there
+	looks   int      // how often one was
 }
 
 // A search gives the peers the same requests in many orders, and most are answered alike in all of
@@ -68,6 +70,15 @@ func (a *answer) size() int64 {
 	return size
 }
 
+// gain is the memory that spilling the answer frees; 0: it stays.
+func (a *answer) gain() int64 {
+	size := a.size()
+	if a.spilled || size < leastSpilled || size >= codec.MaxFrame/2 {
+		return 0
+	}
+	return size - storedBytes
+}
+
 // shareAnswer is the number of a reaction equal to r, of which one more node has it then.
 func (s *answerStore) shareAnswer(r Reaction) answerID {
 	if r.Empty() {
@@ -93,6 +104,7 @@ func (s *answerStore) addAnswer(r Reaction) answerID {
 		a.rest = &r
 	}
 	s.bytes += answerBytes + a.size()
+	s.spillable += a.gain()
 	if last := len(s.free) - 1; last >= 0 {
 		id := s.free[last]
 		s.free = s.free[:last]
@@ -127,6 +139,7 @@ func (s *answerStore) forget(id answerID) {
 	a := &s.answers[id]
 	s.answerIndex.remove(s.hashReaction(a.reaction()), int32(id))
 	s.bytes -= a.size()
+	s.spillable -= a.gain()
 	a.deliveries, a.rest = nil, nil
 }
 
@@ -184,18 +197,19 @@ func (s *answerStore) read(id answerID) (Reaction, error) {
 // another one is spilled. After two rounds all that can be is.
 func (s *answerStore) makeRoom(needed, limit int64) {
 	o := &s.outage
-	if s.store == nil || o.err != nil && s.bytes+needed < o.next {
+	if s.store == nil || o.err != nil && s.bytes+needed < o.next || !s.isWorthwhile(needed, limit) {
 		return
 	}
 	target := limit - limit/8 - needed
-	for looked := 0; s.bytes > target && looked < 2*len(s.answers); looked++ {
+	for looked := 0; s.bytes > target && s.spillable > 0 && looked < 2*len(s.answers); looked++ {
+		s.looks++
 		if s.hand++; int(s.hand) >= len(s.answers) {
 			s.hand = 0
 		}
 		a := &s.answers[s.hand]
 		if a.used {
 			a.used = false
-		} else if size := a.size(); !a.spilled && size >= leastSpilled && size < codec.MaxFrame/2 {
+		} else if a.gain() > 0 {
 			if err := s.spill(s.hand); err != nil {
 				o.failedAt(s.bytes+needed, limit, err)
 				return
@@ -203,6 +217,17 @@ func (s *answerStore) makeRoom(needed, limit int64) {
 			o.err, o.pause = nil, 0
 		}
 	}
+}
+
+// isWorthwhile reports whether answers are to be looked at for some to spill. Where requests and
+// small answers alone take more than the limit, as they may in a cache that is Roomy, all rounds
+// end without the room that was looked for. So there is none before they free a part of what the
+// cache holds. Else each record would look at all answers. A store that has failed is tried with
+// what there is: outage says when.
+func (s *answerStore) isWorthwhile(needed, limit int64) bool {
+	const part = 32
+	over := s.bytes + needed - limit
+	return s.spillable > 0 && (s.spillable >= over || s.spillable >= s.bytes/part || s.outage.err != nil)
 }
 
 // spill puts an answer into the store. After an error it is where it was.

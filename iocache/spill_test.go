@@ -182,6 +182,57 @@ func TestRoomy(t *testing.T) {
 	}
 }
 
+// TestLooksForWhatToSpill: how many answers are looked at grows with what is recorded, and not with
+// its square, also if nothing can be spilled or very little.
+func TestLooksForWhatToSpill(t *testing.T) {
+	const limit, requests = 1 << 18, 20_000
+	for name, test := range map[string]struct {
+		roomy  bool
+		store  memoryStore
+		answer func(i int) Reaction
+	}{
+		"large answers":            {true, memoryStore{}, answerTo},
+		"small answers":            {true, memoryStore{}, small},
+		"some large ones":          {true, memoryStore{}, someLarge},
+		"some large ones, a limit": {false, memoryStore{}, someLarge},
+		"a full disk, and a limit": {false, memoryStore{limit: 100_000}, someLarge},
+		"a full disk":              {true, memoryStore{limit: 100_000}, someLarge},
+	} {
+		c := New(Limits{})
+		c.SpillTo(&test.store)
+		if c.Limit(limit); test.roomy {
+			c.Roomy(limit)
+		}
+		recorded := 0
+		cur, err := c.Record(Root, connect(0), Reaction{})
+		for ; err == nil && recorded < requests; recorded++ {
+			cur, err = c.Record(cur, send("more"), test.answer(recorded))
+			c.Lookup(cur, send("more")) // which nobody has answered
+		}
+		isRefused := !test.roomy || test.store.limit > 0
+		if (err != nil) != isRefused {
+			t.Errorf("%s: after %d requests: %v", name, recorded, err)
+		}
+		if most := 5 * recorded; c.looks > most {
+			t.Errorf("%s: %d answers were looked at for %d requests, want at most %d", name, c.looks,
+				recorded, most)
+		}
+		if !isRefused && c.spillable > c.bytes/16 {
+			t.Errorf("%s: of %d bytes %d could be spilled", name, c.bytes, c.spillable)
+		}
+	}
+}
+
+// someLarge are answers of which one in ten is large enough to be spilled.
+func someLarge(i int) Reaction {
+	if i%10 == 0 {
+		return answerTo(i)
+	}
+	return small(i)
+}
+
+func small(i int) Reaction { return says(fmt.Sprint(i)) }
+
 // TestDamagedStore: what was spilled and is not there any more is an error that says so, never
 // another answer.
 func TestDamagedStore(t *testing.T) {

@@ -416,14 +416,19 @@ func (c *Cache) checkTree(t *rapid.T) {
 	if reachable != len(c.nodes)-1 || c.edges.taken != reachable {
 		t.Fatalf("%d nodes, %d of them reachable, %d edges", len(c.nodes), reachable, c.edges.taken)
 	}
+	spillable := int64(0)
 	for id := range c.answers {
 		a := &c.answers[id]
+		spillable += a.gain()
 		if a.nodes != having[id] {
 			t.Fatalf("answer %d is that of %d nodes, and %d are counted", id, having[id], a.nodes)
 		}
 		if size += a.size(); a.nodes > 0 {
 			size += answerBytes
 		}
+	}
+	if c.spillable != spillable {
+		t.Fatalf("spilling frees %d bytes, and %d are counted", spillable, c.spillable)
 	}
 	if c.bytes < size {
 		t.Fatalf("%d bytes counted, nodes and answers alone hold %d", c.bytes, size)
