@@ -3,6 +3,7 @@ package rows
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -102,15 +103,19 @@ func TestLoudRowsAreNeverFolded(t *testing.T) {
 // TestJoinedOperations: a row has a bounded number of different operations; the same one again only
 // counts.
 func TestJoinedOperations(t *testing.T) {
+	// The place may follow the operation.
 	step := func(operation string) report.Step {
-		return report.Step{Operation: operation, Object: "m", Function: "p.f", Kind: report.Synchronisation}
+		operation, place, _ := strings.Cut(operation, "@")
+		return report.Step{Operation: operation, Object: "m", Function: "p.f", Source: place,
+			Kind: report.Synchronisation}
 	}
 	for _, test := range []struct {
 		operations []string
 		want       []string
 	}{
 		{[]string{"a", "a", "a"}, []string{"a x3"}},
-		{[]string{"a", "b", "a", "b"}, []string{"a, b, a", "b"}},
+		{[]string{"a", "b", "a", "b"}, []string{"a, b", "a, b"}}, // two critical sections
+		{[]string{"a@1", "b@2", "b@2", "a@3", "a@3", "a@4"}, []string{"a, b x2", "a x2", "a"}},
 		{[]string{"a", "b", "c", "c", "c", "d"}, []string{"a, b, c x3", "d"}},
 	} {
 		var steps []report.Step

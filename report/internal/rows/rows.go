@@ -53,8 +53,8 @@ type Row struct {
 
 // repeated is an operation that was done several times in a row.
 type repeated struct {
-	name  string
-	times int
+	name, source string
+	times        int
 }
 
 // quiet says whether nothing happens in the row that another process can notice.
@@ -106,7 +106,8 @@ func Of(steps []report.Step) []Row {
 		// Who calls a library is known by the function: that of Source is the library's, unless the
 		// user's code is around it.
 		r := Row{
-			First: i, Last: i, Goroutine: step.Goroutine, operations: []repeated{{step.Operation, 1}},
+			First: i, Last: i, Goroutine: step.Goroutine,
+			operations: []repeated{{step.Operation, step.Source, 1}},
 			Object: step.Object, Source: step.Source, Function: words.BareFunction(step.Function),
 			kind: step.Kind, Restored: step.Restored, Preempts: step.Preempts, Cached: step.Cached,
 			Library: step.Library, Key: step.Key, Messages: messagesOf(step, streams),
@@ -167,17 +168,18 @@ func (r Row) passesAs(b Row) bool {
 		r.operations[0].name == b.operations[0].name
 }
 
-// join adds the step b to the row a and says whether there was room for it. A row has at most
-// maxJoined different operations; the same one again only counts.
+// join adds the step b to the row a and says whether it belongs there. A row has at most maxJoined
+// different operations; the same one again at the same place only counts. A row ends where its
+// first operation comes again: another critical section begins, whose lines are others.
 func join(a *Row, b Row) bool {
-	last := &a.operations[len(a.operations)-1]
+	last, next := &a.operations[len(a.operations)-1], b.operations[0]
 	switch {
 	case a.passesAs(b): // the numbers of the steps say how often
-	case last.name == b.operations[0].name:
+	case last.name == next.name && last.source == next.source:
 		last.times++
 		a.Key = a.Key || b.Key
-	case len(a.operations) < maxJoined:
-		a.operations = append(a.operations, b.operations[0])
+	case len(a.operations) < maxJoined && a.operations[0].name != next.name:
+		a.operations = append(a.operations, next)
 		a.Key = a.Key || b.Key
 	default:
 		return false
@@ -215,7 +217,8 @@ func foldedRow(rows []Row) Row {
 	first, last := rows[0], rows[len(rows)-1]
 	return Row{
 		First: first.First, Last: last.Last, Goroutine: first.Goroutine, kind: first.kind,
-		operations: []repeated{{"... " + textutil.CountOf(last.Last-first.First+1, "operation"), 1}},
+		operations: []repeated{{times: 1,
+			name: "... " + textutil.CountOf(last.Last-first.First+1, "operation")}},
 	}
 }
 
