@@ -507,12 +507,12 @@ func TestRunIsLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.said.has("the server has lost the check of p")
+		return c.said.has("nobody speaks of the check of p any more")
 	})
 	testkit.Await(t, "the worker works again", func() bool {
 		return c.said.has("working at the check of p again")
 	})
-	if c.said.has("has ended") {
+	if c.said.has("the check of p has ended") {
 		t.Errorf("the worker has said %q", c.said.list)
 	}
 }

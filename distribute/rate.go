@@ -2,8 +2,8 @@ package distribute
 
 import "time"
 
-// rateSpan is the time over which a rate is an average. Executions are known when a part has ended,
-// which takes seconds: so in most seconds there are none.
+// rateSpan is the time over which a rate is an average. Between two parts there are no executions
+// for a while, and some kinds of parts tell how many they had when they end.
 const rateSpan = time.Minute
 
 // rate says how many executions there are in a second. The zero value knows nothing yet.

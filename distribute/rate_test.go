@@ -1,10 +1,14 @@
 package distribute
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // TestRate: a worker that ends a part every few seconds has the same rate in between, and a run
@@ -54,5 +58,28 @@ func TestRateTwin(t *testing.T) {
 				t.Fatalf("%v, want %v", got, want)
 			}
 		}
+	})
+}
+
+// TestRateOfALongPart: executions count before their part has ended, which may take minutes.
+func TestRateOfALongPart(t *testing.T) {
+	t.Parallel()
+	l := mustLead(t, Options{URL: Embedded})
+	var isSeen atomic.Bool
+	c := recruit(t, l.URL(), 1, func(_ []byte, stop func() bool) {
+		testkit.Await(t, "the rate is seen", func() bool { return stop() || isSeen.Load() })
+	})
+	c.await(l, 1)
+	var busy sync.WaitGroup
+	defer busy.Wait()
+	defer isSeen.Store(true)
+	busy.Go(func() {
+		if _, err := l.Explore(t.Context(), []byte("one"), nil); err != nil {
+			t.Error(err)
+		}
+	})
+	testkit.Await(t, "a rate", func() bool {
+		s, err := StatusOf(t.Context(), Options{URL: l.URL()})
+		return err == nil && len(s.Workers) == 1 && s.Workers[0].Rate > 0 && s.Workers[0].Parts == 0
 	})
 }

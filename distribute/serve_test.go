@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"strings"
 	"sync"
 	"testing"
 )
@@ -57,4 +58,42 @@ func TestProvideTogether(t *testing.T) {
 		all.Wait()
 		s.Close()
 	}
+}
+
+// TestEnding: a worker says of a check that it has ended only if the server knows that.
+func TestEnding(t *testing.T) {
+	t.Parallel()
+	s, err := Serve(Options{URL: Embedded, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := connect(Options{URL: s.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	l := mustLead(t, Options{URL: Embedded, Server: s})
+	run, w := l.run, &worker{connection: c}
+	says := func(want string) {
+		t.Helper()
+		if got := w.ending(t.Context(), run); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	says("the check of p was away for a moment")
+	run.ID = "of another check"
+	says("the check of p has ended")
+	run.ID = l.run.ID
+	l.Close()
+	says("the check of p has ended")
+	// What tells of the end is forgotten after a while. So is the word of a leader that was killed.
+	kept, err := c.js.Stream(t.Context(), "KV_"+stateBucket)
+	if err == nil {
+		err = kept.Purge(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	says("nobody speaks of the check of p any more (it has ended or was killed, or the server")
 }

@@ -31,8 +31,11 @@ type worker struct {
 
 	mu    sync.Mutex // guards what follows
 	state Worker
-	rate  rate            // of this run
+	rate  rate // of this run, in which done executions have ended with their part
+	done  int
 	ended map[uint64]bool // parts that are to end, or not to begin
+
+	begun atomic.Int64 // executions of the part that is explored
 
 	last string // the run that it has worked at last, of the goroutine that works
 
@@ -241,18 +244,23 @@ func (w *worker) sayWorking(run Run) {
 }
 
 // ending says why a worker does not work at a run any more, as far as it is known. A check that
-// ends removes what it has announced, and the server still knows that. A server that has lost its
-// data does not. Then the check goes on, and is announced again.
+// ends removes what it has announced, and the server knows that for a while (lifetime). Afterwards
+// there is nothing, as where a leader was killed, or where a server has lost its data. In the last
+// case the check goes on, and is announced again.
 func (w *worker) ending(ctx context.Context, run Run) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	kept, err := w.js.Stream(ctx, "KV_"+stateBucket) // which is what a bucket is
+	var last *jetstream.RawStreamMsg
 	if err == nil {
-		_, err = kept.GetLastMsgForSubject(ctx, "$KV."+stateBucket+"."+runKey)
+		last, err = kept.GetLastMsgForSubject(ctx, "$KV."+stateBucket+"."+runKey)
 	}
-	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Sprintf("the server has lost the check of %s: waiting until it is announced again",
-			run.Package)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrStreamNotFound):
+		return fmt.Sprintf("nobody speaks of the check of %s any more (it has ended or was killed, or the "+
+			"server has lost its data)", run.Package)
+	case err == nil && runIn(last.Data).ID == run.ID:
+		return fmt.Sprintf("the check of %s was away for a moment, and is there again", run.Package)
 	}
 	return fmt.Sprintf("the check of %s has ended", run.Package)
 }
@@ -276,7 +284,7 @@ func (w *worker) isOver(ctx context.Context, run Run) bool {
 func (w *worker) begin(run string) {
 	w.mu.Lock()
 	w.state.Run, w.state.Part, w.state.Parts, w.state.Executions = run, 0, 0, 0
-	w.rate, w.ended = rate{}, map[uint64]bool{}
+	w.rate, w.done, w.ended = rate{}, 0, map[uint64]bool{}
 	w.mu.Unlock()
 	w.tell()
 }
@@ -310,8 +318,12 @@ func (w *worker) explore(ctx context.Context, run Run, start func() (Explorer, e
 	working, done := context.WithCancel(ctx)
 	var busy sync.WaitGroup
 	busy.Go(func() { keepTaken(working, m) })
-	// This takes seconds. A part that is not wanted any more ends early, with what was found.
-	result, executions, err := x.Explore(data, func() bool { return ctx.Err() != nil || w.isEnded(part) })
+	// This takes seconds to minutes. A part that is not wanted any more ends early, with what was
+	// found. Explorers ask for that before each execution.
+	result, executions, err := x.Explore(data, func() bool {
+		w.begun.Add(1)
+		return ctx.Err() != nil || w.isEnded(part)
+	})
 	var failed error
 	if err != nil && ctx.Err() == nil {
 		w.say("part %d is left to the leader: %v", part, err)
@@ -331,6 +343,7 @@ func (w *worker) explore(ctx context.Context, run Run, start func() (Explorer, e
 	w.state.Part = 0
 	w.state.Parts++
 	w.state.Executions += executions
+	w.done += max(executions, int(w.begun.Swap(0)))
 	w.mu.Unlock()
 	return x, failed
 }
@@ -398,7 +411,7 @@ func keepTaken(ctx context.Context, m jetstream.Msg) {
 // tell gives a sign of life: to the leader, and to those who ask for the status.
 func (w *worker) tell() {
 	w.mu.Lock()
-	w.state.Rate = w.rate.note(time.Now(), w.state.Executions)
+	w.state.Rate = w.rate.note(time.Now(), w.done+int(w.begun.Load()))
 	data, err := json.Marshal(w.state)
 	w.mu.Unlock()
 	// A message that is sent while the server is away would come much later.
