@@ -371,6 +371,42 @@ func TestLeavesCrowd(t *testing.T) {
 	}
 }
 
+// TestLeavesCrowdTogether: processes that stay together move together, whichever of them notices
+// that others want their processor.
+func TestLeavesCrowdTogether(t *testing.T) {
+	var all []*Processor
+	var pids []int
+	for range 3 {
+		p := start(t, "works", nil)
+		all, pids = append(all, p.options.Processor), append(pids, p.Pid())
+	}
+	first := all[0]
+	if !first.known || first.all.Count() < 2 {
+		t.Skip("LEFT OUT: processes cannot move here, or there is one processor only")
+	}
+	other := 0
+	for !first.all.IsSet(other) || first.one.IsSet(other) {
+		other++
+	}
+	defer StayTogether(all)()
+	all[1].crowding = crowding{machine: &crowded{idle: other}}
+	for !all[1].one.IsSet(other) { // three looks
+		all[1].Share()()
+	}
+	want := all[1].one
+	for _, id := range append(pids, 0) { // the last one is the goroutine
+		var set unix.CPUSet
+		if err := unix.SchedGetaffinity(id, &set); err != nil || set != want {
+			t.Errorf("process %d may run on %v, want %v, error %v", id, set, want, err)
+		}
+	}
+	for i, p := range all {
+		if p.one != want {
+			t.Errorf("processor %d is %v, want %v", i, p.one, want)
+		}
+	}
+}
+
 // TestMemoryFiles: a file in memory has its size, and one for output is only appended to, also
 // after it was emptied.
 func TestMemoryFiles(t *testing.T) {

@@ -21,9 +21,9 @@ type Processor struct {
 	one, all unix.CPUSet
 	chosen   bool
 	known    bool
-	stays    bool // the goroutine that calls Share is there
-	together bool // and other processes, so it does not move
-	pid      int  // of the process that is there
+	stays    bool         // the goroutine that calls Share is there
+	together []*Processor // of processes that are there, too, and move with this one
+	pid      int          // of the process that is there
 	crowding crowding
 }
 
@@ -56,6 +56,11 @@ func (p *Processor) move(cpu int) {
 	one.Set(cpu)
 	if p.bring(one); p.stays {
 		_ = unix.SchedSetaffinity(0, &p.one)
+	}
+	for _, q := range p.together {
+		if q != p {
+			q.bring(one)
+		}
 	}
 }
 
@@ -101,9 +106,7 @@ func (p *Processor) Share() (leave func()) {
 		return func() {}
 	}
 	if p.stays {
-		if !p.together {
-			p.leaveCrowd()
-		}
+		p.leaveCrowd()
 		return func() {}
 	}
 	runtime.LockOSThread()
@@ -131,18 +134,19 @@ func (p *Processor) Stay() (leave func()) {
 }
 
 // StayTogether keeps the calling goroutine on the processor of the first process, as Stay does, and
-// brings the others there. None of them moves until the function that it returns is called.
+// brings the others there. Until the function that it returns is called, Share of one of them moves
+// all of them together.
 func StayTogether(all []*Processor) (leave func()) {
 	away := all[0].Stay()
 	for _, p := range all {
 		if p.known && p.one != all[0].one {
 			p.bring(all[0].one)
 		}
-		p.stays, p.together = true, true
+		p.stays, p.together = true, all
 	}
 	return func() {
 		for _, p := range all {
-			p.stays, p.together = false, false
+			p.stays, p.together = false, nil
 		}
 		away()
 	}
