@@ -41,7 +41,7 @@ func (x *walks) explore() error {
 		return err
 	}
 	x.runs = x.Runs
-	x.config.Progress.Ran(x.runs)
+	x.config.Progress.Ran(max(0, x.runs-x.config.Counted))
 	x.crews = [][]*sut.Worker{x.workers}
 	for len(x.crews) < min(x.config.Crews, batch.Most) {
 		if err := x.start(); err != nil {

@@ -1,6 +1,10 @@
 package given
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/tandem-mc/tandem/internal/invariant"
+)
 
 // Progress is how far a check is, for those who wait for it. What works counts in it, and nobody
 // has to be called. Several goroutines may use it at a time. A nil one counts nothing.
@@ -9,8 +13,9 @@ type Progress struct {
 }
 
 // Ran counts executions of nodes. Some of them may not count in the result: several crews work at a
-// time, and what comes after the end is left out. A negative number takes some back.
+// time, and what comes after the end is left out. The number never becomes less.
 func (p *Progress) Ran(executions int) {
+	invariant.Check(executions >= 0, "no execution is taken back")
 	if p != nil {
 		p.ran.Add(int64(executions))
 	}

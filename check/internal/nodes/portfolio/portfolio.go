@@ -162,6 +162,7 @@ func (p *portfolio) walk(most int) error {
 	}
 	c := p.walking
 	c.Executions, c.Resume, c.Violations = most, p.Walks, p.wanted()-p.found()
+	c.Counted = p.Runs
 	c.Save = func(encode func() ([]byte, error), last bool) {
 		if last {
 			if state, err := encode(); err == nil { // else these walks are made again
@@ -169,7 +170,6 @@ func (p *portfolio) walk(most int) error {
 			}
 		}
 	}
-	c.Progress.Ran(-p.Runs) // the run counts those before it again
 	r, err := nodes.Run(p.ctx, c)
 	if err != nil {
 		return err
