@@ -29,6 +29,10 @@ type here struct {
 func (h *here) use(ctx context.Context, f func(*executor.Executor) error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	// It may have taken long until it was this one's turn.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	// Most searches find nothing, so it is started when it is needed first.
 	if h.x == nil {
 		// It runs beside the executors of the search, on any processor.
