@@ -108,7 +108,7 @@ func Of(steps []report.Step) []Row {
 		r := Row{
 			First: i, Last: i, Goroutine: step.Goroutine,
 			operations: []repeated{{step.Operation, step.Source, 1}},
-			Object: step.Object, Source: step.Source, Function: words.BareFunction(step.Function),
+			Object:     step.Object, Source: step.Source, Function: words.BareFunction(step.Function),
 			kind: step.Kind, Restored: step.Restored, Preempts: step.Preempts, Cached: step.Cached,
 			Library: step.Library, Key: step.Key, Messages: messagesOf(step, streams),
 			calledByOwn: step.Library != "" && step.Function != "" &&
