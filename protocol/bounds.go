@@ -36,14 +36,17 @@ const (
 	lookEvery = 50 * time.Millisecond
 )
 
-// stop is Stop of a search: why it is to end; empty if it is not.
-func (b *bounds) stop(p global.Progress) string { return b.stopAt(progress(p, b.start)) }
+// stop is Stop of a search: why it is to end; empty if it is not. The process that leads others has
+// no states that could be in files.
+func (b *bounds) stop(p global.Progress) string {
+	return b.stopAt(progress(p, b.start), b.External != "", b.Search == BreadthFirst && b.session == nil)
+}
 
-// stopEvents is stop for a fixpoint that has executed so many events.
-func (b *bounds) stopEvents(events int) string { return b.stopAt(Progress{Events: events}) }
+// stopEvents is stop for a fixpoint that has executed n events. That is never in files.
+func (b *bounds) stopEvents(n int) string { return b.stopAt(Progress{Events: n}, false, false) }
 
 // stopAt is stop for any kind of search. It tells how far the search is.
-func (b *bounds) stopAt(p Progress) string {
+func (b *bounds) stopAt(p Progress, inFiles, could bool) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -66,7 +69,7 @@ func (b *bounds) stopAt(p Progress) string {
 	b.looked = now
 	// An external search has its states elsewhere, so what is too much may be garbage.
 	if b.memory.IsOver(b.Memory, now, b.External != "") {
-		return meter.Reached(b.Memory, b.External != "", b.Search == BreadthFirst)
+		return meter.Reached(b.Memory, inFiles, could)
 	}
 	return ""
 }

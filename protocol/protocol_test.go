@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tandem-mc/tandem/protocol/internal/apart"
+	"github.com/tandem-mc/tandem/protocol/internal/global"
 )
 
 // counter is a node that many tests need: it counts what it receives, up to a bound.
@@ -188,9 +191,39 @@ func TestBounds(t *testing.T) {
 		if err != nil || r.Verdict != Unknown || !strings.Contains(r.Reason, want) {
 			t.Errorf("%v, error %v; want %q", r, err, want)
 		}
+		// Only a search that can have files is told of them.
+		if o.Search == DepthFirst && strings.Contains(r.Reason, "External") {
+			t.Errorf("%v: files are refused there", r)
+		}
 	}
 	if r, err := Check(one(10, grow), Options{Depth: 11}); err != nil || r.Verdict != Holds {
 		t.Errorf("%v, error %v; a bound that is not met makes nothing unknown", r, err)
+	}
+}
+
+// TestBoundsAdvice: files are named only where they help. The fixpoint before a search is never in
+// files, and the process that leads others has no states.
+func TestBoundsAdvice(t *testing.T) {
+	front := &apart.Session{IsFront: true}
+	const raise, files, inFiles = "reached: raise Memory",
+		"reached: raise Memory, or have External name a directory for states",
+		": states are in files, but what handlers do stays in memory, so raise Memory"
+	for _, c := range []struct {
+		o              Options
+		search, before string
+	}{
+		{Options{}, files, raise},
+		{Options{External: "directory"}, inFiles, raise},
+		{Options{Search: DepthFirst}, raise, raise},
+		{Options{session: front}, raise, raise},
+	} {
+		c.o.Memory = 1
+		if got := newBounds(c.o, time.Now()).stop(global.Progress{}); !strings.HasSuffix(got, c.search) {
+			t.Errorf("%+v: %q, want %q", c.o, got, c.search)
+		}
+		if got := newBounds(c.o, time.Now()).stopEvents(1); !strings.HasSuffix(got, c.before) {
+			t.Errorf("%+v, before the search: %q, want %q", c.o, got, c.before)
+		}
 	}
 }
 

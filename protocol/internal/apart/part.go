@@ -236,7 +236,8 @@ func (p *part) expand(b *begin) error {
 	if reason != "" {
 		p.report.Reason = fmt.Sprintf("%s by part %d of %d: divide the search into more parts, on more "+
 			"workers, or raise the bound (Options.Memory, Options.Disk)", reason, p.own, p.Parts)
-		if p.Global.Disk == nil {
+		// With a proviso files are refused.
+		if p.Global.Disk == nil && !p.Global.Proviso {
 			p.report.Reason += ", or have states in files (Options.External)"
 		}
 	}
