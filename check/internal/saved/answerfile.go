@@ -103,6 +103,8 @@ func (k *AnswerFile) open(description string, same func(string) error) error {
 		return k.cutOff(wrong)
 	}
 	switch {
+	case isForWantOfRoom(restored): // the error says what to do
+		return restored
 	case restored != nil:
 		return fmt.Errorf("it is damaged, or was kept with other masks: %w: put back a copy, or name "+
 			"another file", restored)
@@ -110,6 +112,14 @@ func (k *AnswerFile) open(description string, same func(string) error) error {
 		return fmt.Errorf("%w: put back a copy, or name another file", err)
 	}
 	return err
+}
+
+// isForWantOfRoom reports whether an error of a cache is none of what was to be recorded: there is
+// no room for it, or what is spilled cannot be read again.
+func isForWantOfRoom(err error) bool {
+	var full *iocache.LimitError
+	var lost *iocache.SpillError
+	return errors.As(err, &full) || errors.As(err, &lost)
 }
 
 // cutOff removes a record at the end that is not whole. What is followed by others is no end: then

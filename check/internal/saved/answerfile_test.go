@@ -160,6 +160,56 @@ func TestAnswerFileOnFullDisk(t *testing.T) {
 	readOnly.Close()
 }
 
+// TestNoRoomForWhatIsKept: what cannot be read for want of room is not damaged. The error says what
+// to do about the room, of a file that is kept and of a saved run.
+func TestNoRoomForWhatIsKept(t *testing.T) {
+	const limit = 1 << 16
+	dir := t.TempDir()
+	path, long := filepath.Join(dir, "kept"), []iocache.Entry{connected}
+	k := openKept(t, path)
+	for i := range 200 {
+		long = append(long, iocache.Entry{At: iocache.NodeID(i + 1), Input: asked.Input,
+			Reaction: model.Reaction{Deliveries: []model.Delivery{{Data: fmt.Appendf(nil, "%1000d", i)}}}})
+	}
+	for _, e := range long {
+		k.Record(e)
+	}
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := read(t, path)
+	r, err := New(filepath.Join(dir, "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := r.Save(someState(1), answers(true, long...)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(dir, "missing")) // so nothing can be spilled
+	_, kept := OpenAnswerFile(path, "these peers", nil, limit, isThese, nil)
+	for what, err := range map[string]error{"a file that is kept": kept,
+		"a saved run": r.Recall(driver.RoomyCache(nil, limit))} {
+		var full *iocache.LimitError
+		if !errors.As(err, &full) || strings.Contains(err.Error(), "damaged") ||
+			!strings.Contains(err.Error(), "make room in the directory for temporary files") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if !bytes.Equal(read(t, path), whole) {
+		t.Error("the file was changed")
+	}
+	t.Setenv("TMPDIR", dir)
+	again, err := OpenAnswerFile(path, "these peers", nil, limit, isThese, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if again.Cache().Stats().Spilled == 0 {
+		t.Error("nothing was spilled where there is room")
+	}
+}
+
 // TestKeptUnderMasks: answers that agree only by a rule are read back under the same rule, and
 // refused without it.
 func TestKeptUnderMasks(t *testing.T) {
