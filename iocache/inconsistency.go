@@ -12,7 +12,9 @@ type LimitError struct {
 	Limits Limits
 	Nodes  int   // places held
 	Bytes  int64 // memory held
-	Store  error // why nothing can be put into the Store; nil: it works, or there is none
+	// Store is why nothing can be put into the Store, if that is why there is no room; nil: places
+	// are what is full, or it works, or there is none.
+	Store error
 }
 
 // Unwrap is why there is no room in the Store.

@@ -297,8 +297,13 @@ func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
 	o := &c.outage
 	over := c.bytes + needed - c.limits.Bytes
 	hasRoom := over <= o.beyond(c.limits.Bytes) || c.isRoomy && o.err == nil
-	if len(c.nodes)+nodes > c.limits.Nodes || !hasRoom {
-		return &LimitError{Limits: c.limits, Nodes: len(c.nodes), Bytes: c.bytes, Store: o.err}
+	isWide := len(c.nodes)+nodes > c.limits.Nodes
+	if isWide || !hasRoom {
+		full := &LimitError{Limits: c.limits, Nodes: len(c.nodes), Bytes: c.bytes}
+		if !isWide { // else no room in the store would help: places stay in memory
+			full.Store = o.err
+		}
+		return full
 	}
 	if o.err != nil {
 		o.exceeded = max(o.exceeded, over)

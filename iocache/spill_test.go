@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -120,6 +121,21 @@ func TestFullStore(t *testing.T) {
 		if _, served, _, hit, _ := c.Lookup(cur, send("more")); !hit || !served.Equal(answerTo(i)) {
 			t.Fatalf("request %d: %v, hit %v", i, served, hit)
 		}
+	}
+}
+
+// TestTooManyPlaces: where there are too many places, a store that has failed is not why.
+func TestTooManyPlaces(t *testing.T) {
+	c := New(Limits{Bytes: 1 << 18, Nodes: 235})
+	c.SpillTo(&memoryStore{limit: 1})
+	_, err := fill(t, c, 10_000)
+	var full *LimitError
+	if !errors.As(err, &full) || full.Store != nil ||
+		!strings.Contains(err.Error(), "235 places of at most 235") {
+		t.Errorf("%v", err)
+	}
+	if o := c.Stats().Outage; o.Failed == 0 {
+		t.Errorf("the store was to fail before: %+v", o)
 	}
 }
 
