@@ -130,8 +130,10 @@ func goOn(saver *saved.Periodic, config *nodes.Config, r Request, found *nodes.R
 
 // peersBeside are the peers of a check of nodes.
 type peersBeside struct {
-	options Options // of the peers alone
-	crews   crew.Peers
+	options    Options // of the peers alone
+	crews      crew.Peers
+	cacheBytes int64 // for all caches
+	shares     int   // in which these are divided
 }
 
 // newPeersBeside are the peers that a request has beside nodes; nil: it has none. Nobody is started
@@ -145,10 +147,11 @@ func newPeersBeside(r Request, c *nodes.Config) (b *peersBeside, err error) {
 		err = o.prepare()
 	}
 	// Each crew has a cache of its own.
-	o.CacheBytes /= int64(max(c.Crews, 1))
+	all, shares := o.CacheBytes, max(c.Crews, 1)
+	o.CacheBytes /= int64(shares)
 	w := &c.Worker.Environment
 	w.FaultPlaces, w.FaultsOpened = o.World.FaultPlaces, o.World.FaultsOpened
-	b = &peersBeside{options: o}
+	b = &peersBeside{options: o, cacheBytes: all, shares: shares}
 	c.Peers = b.crews.Beside(o.Group)
 	return b, err
 }
@@ -181,7 +184,7 @@ func (b *peersBeside) tell(run *report.Run) {
 	result.Counts.PeerCounts, result.Reads, result.Uninstrumented = counts, known.Reads, known.Uninstrumented
 	result.Refusal, result.Unstored, result.Skipped, result.WhyKilled = known.Refusal, known.Unstored,
 		known.Skipped, known.Killed
-	run.Details = append(run.Details, known.Crowded...)
+	run.Details = append(run.Details, known.Crowded.Notes(b.cacheBytes, b.shares)...)
 	// What nodes have done is counted by those who run them.
 	was := run.Counts
 	run.Counts = peerCounts(b.options, result)

@@ -264,7 +264,7 @@ func (r *run) known() *Result {
 		result.Reads, result.Uninstrumented, result.Refusal = known.Reads, known.Uninstrumented, known.Refusal
 		result.Unstored, result.Skipped, result.WhyKilled = known.Unstored, known.Skipped, known.Killed
 		result.Scope = r.options.scope(tally.Counts)
-		result.Notes = known.Crowded
+		result.Notes = known.Crowded.Notes(r.options.CacheBytes, 1)
 		if !r.clock.isResumed() { // else it is not known of the executions before
 			result.Notes = append(result.Notes, known.Unused...)
 		}

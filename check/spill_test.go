@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/tandem-mc/tandem/check/internal/driver"
+	"github.com/tandem-mc/tandem/check/internal/nodes"
+	"github.com/tandem-mc/tandem/configs"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/internal/model"
 	"github.com/tandem-mc/tandem/iocache"
+	"github.com/tandem-mc/tandem/report"
 	"github.com/tandem-mc/tandem/sut"
 )
 
@@ -110,4 +115,55 @@ func (s *lossyStore) ReadAt(data []byte, offset int64) (int, error) {
 		return 0, io.EOF
 	}
 	return copy(data, s.data[offset:]), nil
+}
+
+// TestCrowdedCrews: crews share cache_mib. What a report says of caches that took more names the
+// number in the configuration, once.
+func TestCrowdedCrews(t *testing.T) {
+	config, err := configs.Load(filepath.Join(tree, "examples", alphabet.config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.CacheMib = 8
+	c := nodes.Config{Crews: 4}
+	b, err := newPeersBeside(Request{Config: config}, &c)
+	if err != nil || b.options.CacheBytes != 2<<20 {
+		t.Fatalf("%v, %+v", err, b)
+	}
+	var caches []*iocache.Cache
+	b.crews.Driver = func() *driver.Driver {
+		d := driver.New(t.Context(), b.options.driver(iocache.Group))
+		b.options.limit(d.Cache())
+		d.Cache().SpillTo(&lossyStore{isFull: true})
+		caches = append(caches, d.Cache())
+		return d
+	}
+	for i := range c.Crews {
+		c.Peers.New()
+		at, err := caches[i].Record(iocache.Root, model.Input{Kind: model.Connect, Addr: "127.0.0.1:1"},
+			iocache.Reaction{})
+		for _, size := range []int{1 << 20, 1<<20 + i<<10} {
+			if err == nil {
+				at, err = caches[i].Record(at, model.Input{Kind: model.Send, Data: []byte("more")},
+					iocache.Reaction{Deliveries: []model.Delivery{{Data: make([]byte, size)}}})
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var run report.Run
+	b.tell(&run)
+	var notes []string
+	for _, line := range run.Details {
+		if strings.Contains(line, "cache_mib") {
+			notes = append(notes, line)
+		}
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "each of 4 workers has (cache_mib is 8)") {
+		t.Errorf("%q", notes)
+	}
+	if err := b.crews.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -213,7 +213,7 @@ type Report struct {
 	Skipped        string   // what the first checkpoint that was not tried could not have held
 	Killed         string   // how the peers were lost for the first time
 	Unused         []string // peers that had no part in any execution, a line each
-	Crowded        []string // that the cache took more memory than its limit, a line each
+	Crowded        Crowding // of the cache, or of that which took most
 }
 
 // And is what is known of peers that two drivers have, each by itself: the first that is said.
@@ -226,7 +226,7 @@ func (r Report) And(other Report) Report {
 		Unused: slices.DeleteFunc(slices.Clone(r.Unused), func(line string) bool {
 			return !slices.Contains(other.Unused, line)
 		}),
-		Crowded: slices.Concat(r.Crowded, other.Crowded)}
+		Crowded: r.Crowded.and(other.Crowded)}
 }
 
 // Report returns what is known of the peers. It may be called while the search runs. Its texts are
@@ -239,7 +239,7 @@ func (d *Driver) Report() Report {
 		Reads: f.reads.String(), Uninstrumented: slices.Sorted(maps.Keys(f.uninstrumented)),
 		Refusal:  f.refusal,
 		Unstored: f.unstored, Skipped: f.skipped, Killed: f.killed, Unused: d.addresses.unused(d.spec.Peers),
-		Crowded: crowded(d.cache),
+		Crowded: crowding(d.cache),
 	}
 }
 

@@ -71,14 +71,42 @@ func RoomyCache(masks []iocache.Mask, bytes int64) *iocache.Cache {
 	return c
 }
 
-// crowded says that a cache took more memory than its limit, since it could not spill.
-func crowded(c *iocache.Cache) []string {
+// Crowding is that a cache took more memory than its limit, since it could not spill.
+type Crowding struct {
+	Exceeded int64  // bytes beyond the limit, at most; 0: it took no more
+	Why      string // it could not spill
+}
+
+// crowding is what is known of a cache.
+func crowding(c *iocache.Cache) Crowding {
 	o := c.Stats().Outage
-	if o.First == nil {
+	if o.Exceeded == 0 { // the file may have failed, but it was not needed for that
+		return Crowding{}
+	}
+	return Crowding{o.Exceeded, o.First.Error()}
+}
+
+// and is the larger one.
+func (c Crowding) and(other Crowding) Crowding {
+	if other.Exceeded > c.Exceeded {
+		return other
+	}
+	return c
+}
+
+// Notes say it in a line, if there is something to say. Bytes are what was configured for the cache
+// (0 is the default), or for as many caches as there are shares.
+func (c Crowding) Notes(bytes int64, shares int) []string {
+	if c.Exceeded == 0 {
 		return nil
 	}
-	_, limit := c.Rules()
-	return []string{fmt.Sprintf("the answers of the peers took up to %d KiB more than cache_mib, which is "+
-		"%d: there is no room for them in %s: %v; make room there, or name another directory by TMPDIR",
-		(o.Exceeded+1023)>>10, limit>>20, os.TempDir(), o.First)}
+	mib := cmp.Or(bytes, DefaultBytes) >> 20
+	limit := fmt.Sprintf("cache_mib, which is %d", mib)
+	if shares > 1 {
+		limit = fmt.Sprintf("the share of cache_mib that each of %d workers has (cache_mib is %d)", shares,
+			mib)
+	}
+	return []string{fmt.Sprintf("the answers of the peers took up to %d KiB more than %s: there is no room "+
+		"for them in %s: %s; make room there, or name another directory by TMPDIR",
+		(c.Exceeded+1023)>>10, limit, os.TempDir(), c.Why)}
 }

@@ -47,7 +47,7 @@ func TestSpillAgain(t *testing.T) {
 	c, file := NewCache(), &spillFile{file: full}
 	c.SpillTo(file)
 	c.Limit(limit)
-	if notes := crowded(c); notes != nil {
+	if notes := crowding(c).Notes(limit, 1); notes != nil {
 		t.Errorf("at first: %q", notes)
 	}
 	cur, err := c.Record(iocache.Root, iocache.Input{Kind: iocache.Connect, Addr: "a:1"}, iocache.Reaction{})
@@ -73,9 +73,54 @@ func TestSpillAgain(t *testing.T) {
 			t.Fatalf("request %d: %v, hit %v, %v", i, served, hit, err)
 		}
 	}
-	notes := crowded(c)
-	if len(notes) != 1 || !strings.Contains(notes[0], "no space left") ||
+	notes := crowding(c).Notes(limit, 1)
+	if len(notes) != 1 || !strings.Contains(notes[0], "cache_mib, which is 1:") ||
+		!strings.Contains(notes[0], "no space left") ||
 		!strings.Contains(notes[0], os.TempDir()) {
+		t.Errorf("%q", notes)
+	}
+}
+
+// TestNotCrowded: of a file that has failed nothing is said if the cache took no more than its
+// limit all the same.
+func TestNotCrowded(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, file := NewCache(), &spillFile{file: full}
+	defer file.Close()
+	c.SpillTo(file)
+	c.Limit(1 << 10)
+	cur, err := c.Record(iocache.Root, iocache.Input{Kind: iocache.Connect, Addr: "a:1"}, iocache.Reaction{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{300, 1 << 20} { // the second one is refused
+		_, err = c.Record(cur, iocache.Input{Kind: iocache.Send, Data: fmt.Append(nil, size)},
+			iocache.Reaction{Deliveries: []iocache.Delivery{{Data: make([]byte, size)}}})
+	}
+	var refused *iocache.LimitError
+	s := c.Stats()
+	if !errors.As(err, &refused) || s.Outage.Failed != 1 || s.Bytes > 1<<10 {
+		t.Fatalf("%v, %+v", err, s)
+	}
+	if notes := crowding(c).Notes(1<<10, 1); notes != nil {
+		t.Errorf("%q", notes)
+	}
+}
+
+// TestCrowdedShares: the number is the one in the configuration, also where several caches share
+// it.
+func TestCrowdedShares(t *testing.T) {
+	notes := Crowding{Exceeded: 1, Why: "it is full"}.Notes(1<<30, 4)
+	if len(notes) != 1 || !strings.Contains(notes[0], "took up to 1 KiB more than the share of cache_mib "+
+		"that each of 4 workers has (cache_mib is 1024): ") {
+		t.Errorf("%q", notes)
+	}
+	notes = Crowding{Exceeded: 1025, Why: "it is full"}.Notes(0, 1)
+	if len(notes) != 1 ||
+		!strings.Contains(notes[0], "took up to 2 KiB more than cache_mib, which is 1024: ") {
 		t.Errorf("%q", notes)
 	}
 }
