@@ -128,3 +128,62 @@ func TestExternalReducedFull(t *testing.T) {
 		t.Errorf("only %d writes failed", failures)
 	}
 }
+
+// broom is a node that goes from one state to many, and back from each of them. Or it goes from one
+// state to the next by many ways, until none are left.
+type broom struct {
+	N, Left int
+	Counts  bool
+}
+
+func (b *broom) Receive(*Env, ID, any) {}
+
+func (b *broom) Act(_ *Env, action any) {
+	if b.Counts {
+		b.Left--
+	} else {
+		b.N = action.(int)
+	}
+}
+
+func (b *broom) Actions() (list []any) {
+	if b.N > 0 {
+		return []any{0}
+	}
+	if b.Counts && b.Left == 0 {
+		return nil
+	}
+	for n := range 400 {
+		list = append(list, n+1)
+	}
+	return list
+}
+
+// TestExternalReducedBound: the states of a level that are to be expanded in full are written down
+// only if the bound on the disk has room for them, and the other bounds are looked at meanwhile.
+// All states of the second level here lead back to one, so what they lead to takes little.
+func TestExternalReducedBound(t *testing.T) {
+	// Steps of the second node are put off: the property sees them, and there are not fewer.
+	left := func(id ID, node Node) int { return int(id) * node.(*broom).Left }
+	m := &Model{Nodes: []Node{&broom{}, &broom{Left: 3, Counts: true}},
+		Properties: []Property{Always("few", left, func(v []int) bool { return v[1] < 9 })}}
+	o := Options{Reduce: true, Workers: 1, External: t.TempDir(), onDisk: func(d *global.Disk) {
+		tiny(d)
+		d.Sizes.Table, d.Sizes.Spool = 0, 1
+	}}
+	// When the first level has led to all of its 400 states, and is not done.
+	o.States = 401
+	r, err := Check(m, o)
+	if err != nil || r.Transitions != 400 || r.Depth != 0 {
+		t.Errorf("%v, error %v; want that the search ends with 400 transitions", r, err)
+	}
+	// Chunks are larger, so that there are few candidates. Those 400 states have no room once more.
+	o.States, o.Disk, o.onDisk = 0, 6500, func(d *global.Disk) {
+		tiny(d)
+		d.Sizes.Table, d.Sizes.Chunk, d.Sizes.Spool = 6000, 200, 1
+	}
+	r, err = Check(m, o)
+	if err != nil || r.Verdict != Unknown || r.Disk > 6500 || r.States != 401 {
+		t.Errorf("%v, error %v, %d bytes in files; want at most 6500", r, err, r.Disk)
+	}
+}

@@ -19,6 +19,9 @@ type Doubts struct {
 // NewDoubts has none.
 func NewDoubts(d *Dir) *Doubts { return &Doubts{dir: d} }
 
+// IsEmpty says whether there are none.
+func (d *Doubts) IsEmpty() bool { return d.writer == nil }
+
 // Add adds a doubt: the place of a state, and the places of the candidates that it leads to.
 func (d *Doubts) Add(place uint64, candidates []uint64) error {
 	if d.writer == nil {

@@ -344,8 +344,16 @@ func (d *onDisk) endLevel() error {
 // secondPass expands the states of a level in full that lead to nothing new. The bits say which
 // candidates are new. What it reaches is added to the next level, of which a section is there.
 func (d *onDisk) secondPass(level external.Section, isNew []uint64, next *external.Section) error {
+	// These may be all states of the level, which then are written down once more.
+	if !d.doubts.IsEmpty() {
+		if err := d.needs(level.To - level.From); err != nil {
+			return err
+		}
+	}
 	file := d.dir.Create()
+	d.dir.Pause = d.pauseDisk
 	rest, err := d.unresolved(level, isNew, file)
+	d.dir.Pause = nil
 	if err = errors.Join(err, d.doubts.Empty()); err == nil && rest.Records > 0 {
 		d.pass, d.place = secondPass, 0
 		d.fresh.Sorter.KeepAll = false
