@@ -60,7 +60,7 @@ func Lead(ctx context.Context, o Options, run Run, program string) (*Leader, err
 	run.ID, run.Embedded = rand.Text()[:12], c.own != nil
 	l := &Leader{connection: c, run: run, program: program, began: time.Now(), open: map[uint64]*givenPart{},
 		workers: map[string]time.Time{}, shares: map[string][]uint64{}, refused: map[string]bool{}}
-	l.ctx, l.end = context.WithCancel(ctx)
+	l.ctx, l.end = withoutDeadline(ctx)
 	l.desk = &desk{connection: c, run: run.ID, answer: o.Answer, last: map[string]given{}}
 	l.desk.ctx, l.desk.end = context.WithCancel(l.ctx)
 	if err := l.begin(); err != nil {
@@ -71,6 +71,19 @@ func Lead(ctx context.Context, o Options, run Run, program string) (*Leader, err
 	}
 	l.busy.Go(l.tellAlways)
 	return l, nil
+}
+
+// withoutDeadline is a context that ends when another one does, and has no deadline. The client of
+// NATS waits for an answer for some seconds where there is no deadline, and until that where there
+// is one. A server that was killed never answers. So with the time of a check as deadline, one
+// request could take all of it.
+func withoutDeadline(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { end(context.Cause(parent)) })
+	return ctx, func() {
+		stop()
+		end(nil)
+	}
 }
 
 // URL is where workers connect to.

@@ -1,9 +1,20 @@
 package distribute
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/tandem-mc/tandem/internal/testkit"
 )
 
 // TestServe: a server in this process stays for several runs, with its workers, and ends with them.
@@ -96,4 +107,80 @@ func TestEnding(t *testing.T) {
 		t.Fatal(err)
 	}
 	says("nobody speaks of the check of p any more (it has ended or was killed, or the server")
+}
+
+// TestLostAnswer: a run begins although the server is gone before it has answered a request. The
+// time of the check is its deadline, and is not waited for.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	s, err := Serve(Options{URL: Embedded, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	to, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	between, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer between.Close()
+	var lost atomic.Bool
+	behind := to.Host
+	go func() {
+		for {
+			client, err := between.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			server, err := net.Dial("tcp", behind)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			go func() {
+				_, _ = io.Copy(client, server)
+				client.Close()
+			}()
+			go func() {
+				_, _ = io.Copy(&losing{server, &lost}, client)
+				client.Close()
+				server.Close()
+			}()
+		}
+	}()
+	to.Host = between.Addr().String()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		l, err := Lead(ctx, Options{URL: to.String(), Say: t.Logf}, Run{Package: "p"}, program)
+		if err == nil {
+			l.Close()
+		}
+		ended <- err
+	}()
+	testkit.Await(t, "the run begins", func() bool { return len(ended) > 0 })
+	if err := <-ended; err != nil || !lost.Load() {
+		t.Errorf("an answer was lost: %v, error %v", lost.Load(), err)
+	}
+}
+
+// losing ends the connection to a server before it can answer the first request to empty a queue.
+type losing struct {
+	net.Conn
+	lost *atomic.Bool
+}
+
+func (l *losing) Write(data []byte) (int, error) {
+	if bytes.Contains(data, []byte("STREAM.PURGE")) && !l.lost.Swap(true) {
+		return 0, io.ErrClosedPipe
+	}
+	return l.Conn.Write(data)
 }
