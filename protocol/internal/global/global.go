@@ -110,13 +110,14 @@ var ErrFull = errors.New("memory has no room for the states")
 // isMended says whether a search goes on after an error.
 func isMended(err error) bool { return forms.IsNarrow(err) || errors.Is(err, ErrFull) }
 
-// isFull says whether the states take too much memory. One is expanded whatever it takes.
-func (s *search) isFull() bool {
+// isFull says whether the states take too much memory, with some bytes that belong to them. One is
+// expanded whatever it takes.
+func (s *search) isFull(others int64) bool {
 	if s.Disk == nil || s.isSingle {
 		return false
 	}
 	_, bytes := s.form.Size()
-	return bytes > s.Disk.Sizes.Table
+	return bytes+others > s.Disk.Sizes.Table
 }
 
 // errEnded unwinds a worker when the search is over.
@@ -232,7 +233,7 @@ func (s *search) breadthFirst() error {
 			return err
 		}
 		s.keep(false)
-		if s.isFull() {
+		if s.isFull(0) {
 			return s.spill(s)
 		}
 		s.expandLevel(workers, level)

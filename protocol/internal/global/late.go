@@ -37,5 +37,8 @@ type doubted struct {
 	end int
 }
 
+// bytes is what they take. Writing them down at the end of a chunk takes as much again of a state.
+func (l *late) bytes() int64 { return int64(len(l.states))*(16+32) + int64(len(l.reached))*8 }
+
 // reset forgets all doubts.
 func (l *late) reset() { l.states, l.reached, l.settled = l.states[:0], l.reached[:0], 0 }

@@ -315,9 +315,12 @@ func (d *onDisk) adapt(states uint64) {
 	if all > fewStates {
 		each = uint64(bytes)/uint64(all) + 1
 	}
-	// Doubts have places of what was reached.
+	// Doubts have places of what was reached, and what is reached again counts there each time.
 	if d.pass == firstPass {
 		each += mostBytes / 2
+		for _, w := range d.workers {
+			each += uint64(w.noted().bytes()) / max(1, uint64(all))
+		}
 	}
 	d.chunk = d.chunkOf.next(uint64(d.Disk.Sizes.Table)/4*3/each, states, uint64(all), d.chunk)
 }

@@ -203,7 +203,7 @@ func (h *Share) Expand(hand Hand) (found *Found, reason string, err error) {
 // ExpandOnly is Expand, and hands on nothing. If memory has no room, the error is ErrFull, and what
 // was reached is of no use.
 func (h *Share) ExpandOnly() (found *Found, reason string, err error) {
-	if h.isFull() {
+	if h.isFull(0) {
 		return nil, "", ErrFull
 	}
 	for {

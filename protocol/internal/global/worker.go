@@ -60,7 +60,8 @@ func (w *worker) pause() error {
 	if w.ended.Load() {
 		return errEnded
 	}
-	if w.isFull() {
+	// What others have in doubt only they can look at. It is about as much.
+	if w.isFull(w.late.bytes() * int64(w.Workers)) {
 		return w.end(nil, "", ErrFull)
 	}
 	if w.Stop != nil {
