@@ -15,10 +15,6 @@ import (
 	"github.com/tandem-mc/tandem/protocol/internal/table"
 )
 
-// errNotApart is of searches that several processes cannot do together.
-var errNotApart = errors.New("only a breadth-first search is divided among processes, and with up to 720 " +
-	"orders of alike nodes: leave out Search and Resume, or alike nodes")
-
 // errNotInFiles is of states in files where the reduction has to know at once which states are new.
 var errNotInFiles = errors.New("runs of this model may have no end, and then a search that is reduced has " +
 	"its states in memory: leave out External, or Reduce")
@@ -57,8 +53,11 @@ func checkApart(m *machine, o Options, start time.Time) (*Result, error) {
 	}
 	b := newBounds(limits, start)
 	defer b.teller.Close()
-	if o.Search != BreadthFirst || o.Resume != "" {
-		return nil, errNotApart
+	switch {
+	case o.Search != BreadthFirst:
+		return nil, errors.New("only a breadth-first search is divided among processes: leave out Search")
+	case o.Resume != "":
+		return nil, errors.New("a divided search goes on by itself, with the same command: leave out Resume")
 	}
 	// Another front may have ended it.
 	told := shared{}
@@ -110,7 +109,7 @@ func newDivided(m *machine, o Options, b *bounds) (d *divided, err error) {
 	case s.IsFront && err != nil:
 		return d, err
 	case c.Alike != nil && n.All == nil:
-		return d, errNotApart
+		return d, fmt.Errorf("a divided search has at most %d orders of alike nodes: have fewer", mostOrders)
 	case o.External != "" && c.Proviso:
 		return d, errNotInFiles
 	}

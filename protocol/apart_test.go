@@ -455,6 +455,8 @@ func compareApart(t *rapid.T, want, got *Result) {
 // TestApartRefused: processes that check different models are told of, and so are searches that
 // cannot be divided, and nodes that are not there.
 func TestApartRefused(t *testing.T) {
+	alike := stairs(7) // in 5,040 orders
+	alike.Alike = [][]ID{{0, 1, 2, 3, 4, 5, 6}}
 	for want, check := range map[string]func() (*Result, error){
 		"another model": func() (*Result, error) {
 			r, _, err := checkAs(stairs(2), stairs(3), Options{}, 2, "hash", chance{})
@@ -462,6 +464,12 @@ func TestApartRefused(t *testing.T) {
 		},
 		"leave out Search": func() (*Result, error) {
 			return checkTogether(stairs(2), Options{Search: DepthFirst}, 2, "hash", chance{})
+		},
+		"leave out Resume": func() (*Result, error) {
+			return checkTogether(stairs(2), Options{Resume: "file"}, 2, "hash", chance{})
+		},
+		"at most 720 orders of alike nodes": func() (*Result, error) {
+			return checkTogether(alike, Options{}, 2, "hash", chance{})
 		},
 		"needs Options.Estimate": func() (*Result, error) {
 			return checkTogether(stairs(2), Options{}, 2, "estimate", chance{})
