@@ -380,7 +380,7 @@ func TestLeavesCrowdTogether(t *testing.T) {
 		p := start(t, "works", nil)
 		all, pids = append(all, p.options.Processor), append(pids, p.Pid())
 	}
-	first := all[0]
+	first, untied := all[0], &Processor{}
 	if !first.known || first.all.Count() < 2 {
 		t.Skip("LEFT OUT: processes cannot move here, or there is one processor only")
 	}
@@ -388,7 +388,7 @@ func TestLeavesCrowdTogether(t *testing.T) {
 	for !first.all.IsSet(other) || first.one.IsSet(other) {
 		other++
 	}
-	defer StayTogether(all)()
+	defer StayTogether(append([]*Processor{untied}, all...))()
 	all[1].crowding = crowding{machine: &crowded{idle: other}}
 	for !all[1].one.IsSet(other) { // three looks
 		all[1].Share()()
@@ -405,6 +405,10 @@ func TestLeavesCrowdTogether(t *testing.T) {
 			t.Errorf("processor %d is %v, want %v", i, p.one, want)
 		}
 	}
+	if untied.stays || untied.together != nil {
+		t.Error("a process that cannot be tied takes part")
+	}
+	StayTogether([]*Processor{untied})()
 }
 
 // TestMemoryFiles: a file in memory has its size, and one for output is only appended to, also

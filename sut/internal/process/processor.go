@@ -136,16 +136,26 @@ func (p *Processor) Stay() (leave func()) {
 // StayTogether keeps the calling goroutine on the processor of the first process, as Stay does, and
 // brings the others there. Until the function that it returns is called, Share of one of them moves
 // all of them together.
+// Processes that cannot be tied to a processor are left where they are.
 func StayTogether(all []*Processor) (leave func()) {
-	away := all[0].Stay()
+	var tied []*Processor
 	for _, p := range all {
-		if p.known && p.one != all[0].one {
-			p.bring(all[0].one)
+		if p.known {
+			tied = append(tied, p)
 		}
-		p.stays, p.together = true, all
+	}
+	if len(tied) == 0 {
+		return func() {}
+	}
+	away := tied[0].Stay()
+	for _, p := range tied {
+		if p.one != tied[0].one {
+			p.bring(tied[0].one)
+		}
+		p.stays, p.together = true, tied
 	}
 	return func() {
-		for _, p := range all {
+		for _, p := range tied {
 			p.stays, p.together = false, nil
 		}
 		away()
