@@ -74,6 +74,15 @@ func newRun(ctx context.Context, o Options, in interest) (*run, error) {
 	return r, err
 }
 
+// isInterrupted reports whether a search ended with an error because it was interrupted. Peers that
+// contradicted themselves before are not answers to go on with, so that counts in any case.
+func (r *run) isInterrupted(err error) bool {
+	if r.options.Audited && audit.Contradicts(err) && pool.CameFirst(err) {
+		return false
+	}
+	return err != nil && pool.Interrupted(r.ctx, err)
+}
+
 // finish searches to the end and ends what takes part. Violations that were found before an error
 // are explained all the same.
 func (r *run) finish() (*Result, error) {
@@ -83,7 +92,7 @@ func (r *run) finish() (*Result, error) {
 	err := r.loop()
 	defer func() { r.executor.Close() }()
 	switch {
-	case err != nil && pool.Interrupted(r.ctx, err): // else the search had ended by then
+	case r.isInterrupted(err): // else the search had ended by then
 		result, err = r.endedBy(whyInterrupted(r.ctx, r.options.Time))
 	case err == nil:
 		// It may have ended while violations were explained.

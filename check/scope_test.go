@@ -2,8 +2,10 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tandem-mc/tandem/check/internal/audit"
+	"github.com/tandem-mc/tandem/check/internal/pool"
 	"github.com/tandem-mc/tandem/explore"
 	"github.com/tandem-mc/tandem/iocache"
 	"github.com/tandem-mc/tandem/strategy"
@@ -58,6 +61,48 @@ func TestAutoNotices(t *testing.T) {
 		if *why == nil || !strings.Contains((*why).Error(), part) {
 			t.Errorf("%v, and %q is to be a part of it", *why, part)
 		}
+	}
+}
+
+// TestContradictionBeforeInterrupt: an interrupt that comes while a search already ends, since its
+// peers contradicted themselves, does not hide that. Otherwise a resumed check would go on from
+// answers that contradict each other.
+func TestContradictionBeforeInterrupt(t *testing.T) {
+	for _, test := range []struct{ audited, isFirst, interrupted bool }{
+		{true, true, false}, {true, false, true}, {false, true, true},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		p := pool.New(ctx, pool.Config{Search: dporSearch()})
+		if !test.isFirst {
+			cancel()
+		}
+		p.Stop(fmt.Errorf("execution 7: %w", &iocache.Inconsistency{}))
+		cancel()
+		_, err := p.Wait()
+		r := &run{ctx: ctx, options: Options{PeerOptions: PeerOptions{Audited: test.audited}}}
+		if got := r.isInterrupted(err); got != test.interrupted {
+			t.Errorf("%+v: an interrupt is why the search ended: %v", test, got)
+		}
+	}
+}
+
+// TestContradictedAndInterrupted: a check that is interrupted when the scope was just found wrong
+// has no verdict, and nothing of it is kept.
+func TestContradictedAndInterrupted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	o := redis.options(t)
+	auditing(&o)
+	o.Saving = savingIn(t, dir, false)
+	defer o.Saving.Run.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	contradicted := false
+	o.Contradicted = func(error) { contradicted = true; cancel() }
+	result, err := Run(ctx, o)
+	if err != nil || !contradicted || result.Verdict.Kind != explore.Unknown || result.Saved != "" {
+		t.Errorf("contradicted: %v, %+v, error %v", contradicted, result, err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory of the run: %v", err)
 	}
 }
 

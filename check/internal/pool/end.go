@@ -24,7 +24,9 @@ func (c *coordinator) finish(err error) {
 		c.err = endedWith(c.ctx, c.err, err)
 		return
 	}
-	c.over, c.err = true, err
+	if c.over, c.err = true, err; err != nil && c.ctx.Err() == nil {
+		c.err = first{err}
+	}
 	c.changed()
 	for _, m := range c.members {
 		if m.executing { // what nobody will ask for any more
@@ -51,6 +53,18 @@ func (c *coordinator) rest() (left []*execution.Result, vain execution.Counts, e
 		}
 	}
 	return left, vain, c.err
+}
+
+// first is an error that came while nobody had interrupted the search.
+type first struct{ error }
+
+func (f first) Unwrap() error { return f.error }
+
+// CameFirst reports whether an error ended the search before that was interrupted, if it ever was.
+// To end what takes part takes a while, in which it may be.
+func CameFirst(err error) bool {
+	var f first
+	return errors.As(err, &f)
 }
 
 // Interrupted reports whether an error is one that a search may have had because it was

@@ -557,6 +557,29 @@ func TestFirstErrorStays(t *testing.T) {
 	}
 }
 
+// TestCameFirst: what ended the search is told from what came after an interrupt, also if the
+// interrupt comes while the pool ends.
+func TestCameFirst(t *testing.T) {
+	failed := errors.New("failed")
+	for _, isFirst := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		p := New(ctx, Config{Search: newSearch(t, explore.Config{})})
+		if !isFirst {
+			cancel()
+		}
+		p.Stop(failed)
+		cancel()
+		p.Stop(ctx.Err())
+		_, err := p.Wait()
+		if !errors.Is(err, failed) || err.Error() != "failed" || CameFirst(err) != isFirst {
+			t.Errorf("before the interrupt (%v): %v, came first: %v", isFirst, err, CameFirst(err))
+		}
+	}
+	if CameFirst(nil) || CameFirst(failed) {
+		t.Error("an error that ended no search came first")
+	}
+}
+
 // TestNobodyIsAddedAfterTheEnd: no executor is made that nobody will need.
 func TestNobodyIsAddedAfterTheEnd(t *testing.T) {
 	c := Config{Search: newSearch(t, explore.Config{}), Executors: 64}

@@ -135,13 +135,16 @@ func (r *Run) Forget() error {
 	return nil
 }
 
-// Remove removes what was saved, and the directory if nothing else is in it. It is called when the
-// check has ended with a result.
+// Remove removes what was saved, and the directory if nothing else is in it. It is called when
+// there is nothing to go on with. What is saved afterwards is in a new directory.
 func (r *Run) Remove() error {
 	if r.lock == nil {
 		return nil
 	}
-	return removeRun(r.path)
+	err := removeRun(r.path)
+	r.Close()
+	r.state, r.end = nil, 0
+	return err
 }
 
 // removeRun removes the files of a run, and its directory unless others have put something there.

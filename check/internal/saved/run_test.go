@@ -116,6 +116,19 @@ func TestSavedRun(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it is still there: %v", err)
 	}
+	// A check that begins anew saves in the same place.
+	if err := errors.Join(r.Remove(), r.Save(someState(3), answers(true, connected))); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	again, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if again.state.Executions != 3 {
+		t.Errorf("saved after the removal: %+v", again.state)
+	}
 }
 
 func cursorAfter(t *testing.T, c *iocache.Cache, e iocache.Entry) iocache.NodeID {
