@@ -6,6 +6,7 @@ package iocache
 // depends on the time.
 type outage struct {
 	err   error // of the last try; nil: the store works
+	began int64 // bytes of the cache when the first of the tries in a row failed
 	next  int64 // bytes of the cache at which it is tried again
 	pause int64 // for how many more bytes it is not
 	// For Stats.
@@ -36,6 +37,9 @@ func (o *outage) beyond(limit int64) int64 {
 func (o *outage) failedAt(bytes, limit int64, err error) {
 	if o.failed++; o.first == nil {
 		o.first = err
+	}
+	if o.err == nil {
+		o.began = bytes
 	}
 	o.pause = min(max(2*o.pause, limit/firstPause, 1), max(limit/mostPause, 1))
 	o.err, o.next = err, bytes+o.pause

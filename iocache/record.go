@@ -291,12 +291,16 @@ func (c *Cache) contradiction(known NodeID, want Reaction, w walk, conn int) err
 func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
 	states := int64(len(c.states[c.nodes[base].conns])+1) + stateBytes
 	needed := bytes + states + answerBytes + int64(nodes)*(nodeBytes+labelBytes)
+	o := &c.outage
+	failed := o.failed
 	if c.bytes+needed > c.limits.Bytes {
 		c.makeRoom(needed, c.limits.Bytes)
 	}
-	o := &c.outage
-	over := c.bytes + needed - c.limits.Bytes
-	hasRoom := over <= o.beyond(c.limits.Bytes) || c.isRoomy && o.err == nil
+	if o.failed == failed && !c.hasRoom(needed) { // perhaps the store works again by now
+		o.next = 0
+		c.makeRoom(needed, c.limits.Bytes)
+	}
+	hasRoom, over := c.hasRoom(needed), c.bytes+needed-c.limits.Bytes
 	isWide := len(c.nodes)+nodes > c.limits.Nodes
 	if isWide || !hasRoom {
 		full := &LimitError{Limits: c.limits, Nodes: len(c.nodes), Bytes: c.bytes}
@@ -309,6 +313,16 @@ func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
 		o.exceeded = max(o.exceeded, over)
 	}
 	return nil
+}
+
+// hasRoom reports whether the cache may hold so many bytes more. A roomy one has no limit while its
+// store works. When that fails it may hold a quarter of the limit more than it does then.
+func (c *Cache) hasRoom(needed int64) bool {
+	over, most := c.bytes+needed-c.limits.Bytes, c.outage.beyond(c.limits.Bytes)
+	if c.isRoomy {
+		most += max(0, c.outage.began-c.limits.Bytes)
+	}
+	return over <= most || c.isRoomy && c.outage.err == nil
 }
 
 // repeatedDifferently is the error for a request that was answered in two ways.

@@ -198,6 +198,51 @@ func TestRoomy(t *testing.T) {
 	}
 }
 
+// TestRoomyStoreFailsOnce: a cache that holds much more than its limit goes on where its file could
+// not be written once, and where that lasts, it takes a quarter of the limit more.
+func TestRoomyStoreFailsOnce(t *testing.T) {
+	const limit, requests = 1 << 18, 4000
+	for _, lasts := range []bool{false, true} {
+		c, store := New(Limits{}), &memoryStore{}
+		c.SpillTo(store)
+		c.Roomy(limit)
+		began := int64(0)
+		cur, err := c.Record(Root, connect(0), Reaction{})
+		for i := 0; i < requests && err == nil; i++ {
+			switch held := c.Stats().Bytes; {
+			case began == 0 && held > 2*limit:
+				began, store.limit = held, len(store.data)+1
+			case began > 0 && !lasts && store.failed > 0:
+				store.limit = 0
+			}
+			cur, err = c.Record(cur, send("more"), answerTo(i))
+		}
+		var full *LimitError
+		isFull, more := errors.As(err, &full), c.Stats().Bytes-began
+		if isFull != lasts || began == 0 || store.failed == 0 || lasts && (more < limit/8 || more > limit/3) {
+			t.Errorf("the failure lasts (%v): %v after %d failures, %d bytes more", lasts, err, store.failed,
+				more)
+		}
+	}
+}
+
+// TestLastTry: a store is tried once more before a record is refused, however lately it has failed.
+func TestLastTry(t *testing.T) {
+	const limit = 1 << 20
+	c, store := New(Limits{Bytes: limit}), &memoryStore{limit: 1}
+	c.SpillTo(store)
+	cur, err := c.Record(Root, connect(0), Reaction{})
+	for i := 0; i < 4000 && err == nil; i++ {
+		if c.Stats().Bytes > limit+limit/4-2000 { // there is no room for one more
+			store.limit = 0
+		}
+		cur, err = c.Record(cur, send("more"), answerTo(i))
+	}
+	if err != nil || store.failed < 3 || store.limit != 0 {
+		t.Errorf("%v, after %d failures", err, store.failed)
+	}
+}
+
 // TestLooksForWhatToSpill: how many answers are looked at grows with what is recorded, and not with
 // its square, also if nothing can be spilled or very little.
 func TestLooksForWhatToSpill(t *testing.T) {
