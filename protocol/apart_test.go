@@ -552,7 +552,7 @@ func TestApartAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent, violated, dir := 0, 0, t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
+	check := func(t *rapid.T) {
 		h := drawHerd(t)
 		m := h.model()
 		if _, _, ok := h.orbits(t, m, 1000); !ok {
@@ -593,7 +593,8 @@ func TestApartAlike(t *testing.T) {
 			}
 			run = got.Violation.Run
 		}
-	})
+	}
+	untilSeen(func() { rapid.Check(t, check) }, func() bool { return sent > 0 && violated > 0 })
 	t.Logf("%d searches had states sent, %d met a violation", sent, violated)
 	if sent == 0 || violated == 0 {
 		t.Error("no search had states sent, or none met a violation")
