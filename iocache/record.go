@@ -296,7 +296,7 @@ func (c *Cache) reserve(base NodeID, nodes int, bytes int64) error {
 	if c.bytes+needed > c.limits.Bytes {
 		c.makeRoom(needed, c.limits.Bytes)
 	}
-	if o.failed == failed && !c.hasRoom(needed) { // perhaps the store works again by now
+	if o.err != nil && o.failed == failed && !c.hasRoom(needed) { // perhaps the store works again by now
 		o.next = 0
 		c.makeRoom(needed, c.limits.Bytes)
 	}
