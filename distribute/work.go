@@ -37,7 +37,7 @@ type worker struct {
 
 	begun atomic.Int64 // executions of the part that is explored
 
-	last string // the run that it has worked at last, of the goroutine that works
+	last string // the run at which it has worked before; only the goroutine that works has it
 
 	embedded atomic.Bool // the server of the last run ends with it
 

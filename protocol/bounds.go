@@ -45,7 +45,8 @@ func (b *bounds) stop(p global.Progress) string {
 // stopEvents is stop for a fixpoint that has executed n events. That is never in files.
 func (b *bounds) stopEvents(n int) string { return b.stopAt(Progress{Events: n}, false, false) }
 
-// stopAt is stop for any kind of search. It tells how far the search is.
+// stopAt is stop for any kind of search. It tells how far the search is. What it says of memory
+// depends on whether states are in files, or could be.
 func (b *bounds) stopAt(p Progress, inFiles, could bool) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -158,7 +158,7 @@ func next(isEmbedded bool, stored distribute.Stored) string {
 func explained(ctx context.Context, err error) error {
 	var exit *exec.ExitError
 	if ctx.Err() == nil && errors.As(err, &exit) && !exit.Exited() {
-		return fmt.Errorf("the process that leads has ended (%w), by somebody, or by the system, as when "+
+		return fmt.Errorf("the process that leads was ended (%w), by somebody or by the system, as when "+
 			"memory is short: run the same command again", err)
 	}
 	return err

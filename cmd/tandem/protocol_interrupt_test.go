@@ -107,7 +107,7 @@ func TestProtocolInterrupted(t *testing.T) {
 		},
 		"killed": func(t *testing.T, g *group) error {
 			err := errors.Join(syscall.Kill(g.child(t), syscall.SIGKILL), g.end())
-			if want := "the process that leads has ended (signal: killed)"; !strings.Contains(g.log.String(),
+			if want := "the process that leads was ended (signal: killed)"; !strings.Contains(g.log.String(),
 				want) || !strings.Contains(g.log.String(), "run the same command again") {
 				t.Errorf("want %q and what to do:\n%s", want, g.log)
 			}

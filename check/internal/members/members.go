@@ -62,10 +62,10 @@ func Become(ctx context.Context, run distribute.Run, program string, m distribut
 // knows which process is which part.
 type Wires struct {
 	Post distribute.Post
-	// Start, Keep and Forget are for the process that leads; nil: this one does not.
-	Start func(distribute.Member)
-	Keep  func(ctx context.Context, levels uint64, places []uint64, isKept func(name string) bool) error
-
+	// All of these are for the process that leads; nil: this one does not. Tell is told how far the
+	// search is, at the end of each level.
+	Start  func(distribute.Member)
+	Keep   func(ctx context.Context, levels uint64, places []uint64, isKept func(name string) bool) error
 	Forget func(context.Context) error
 	Tell   func(distribute.States)
 }

@@ -131,10 +131,10 @@ type Saving struct {
 	// work, with what encodes the exploration, and for the last time where the check ends before it
 	// is complete and without a violation. It may be nil. The state is that between two items, so
 	// what was begun when it ends is done again.
-	Resume []byte `json:"-"`
+	Resume []byte                                         `json:"-"`
+	Save   func(encode func() ([]byte, error), last bool) `json:"-"`
 	// Counted is how many executions of Resume are counted in Progress already.
-	Counted int                                            `json:"-"`
-	Save    func(encode func() ([]byte, error), last bool) `json:"-"`
+	Counted int `json:"-"`
 	// Full is why the check is to end because of what it takes, such as memory; empty: it need not.
 	// nil: it never has to. Several goroutines call it.
 	Full func() (why string) `json:"-"`
